@@ -1,0 +1,71 @@
+# Everything runs in .venv, which each target that needs it sets up by itself, once.
+
+PYTHON   ?= python3
+SCENARIO ?= scenarios/harmony.toml
+SECONDS  ?=
+WORKERS  ?= 2
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.complete
+PIP   := $(BIN)/python -m pip --disable-pip-version-check -qq
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup run test lint reproduce bench lock clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+setup: $(STAMP) ## install everything into .venv (every other target does this itself)
+
+# The stamp is written last, so an interrupted set-up starts again the next time.
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "Tidings needs Python 3.11 or newer, but '$(PYTHON)' is" \
+	         "$$($(PYTHON) --version 2>&1 || true). Name another: make PYTHON=python3.11" >&2; \
+	    exit 1; }
+	@echo "Setting up $(VENV) (the first time downloads about 650 MB, Spark above all) ..."
+	@rm -f $@
+	@$(PYTHON) -m venv $(VENV) || { \
+	    echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu the package is python3-venv." >&2; \
+	    exit 1; }
+	@$(PIP) install -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: $(STAMP) ## bring up an overlay on this machine [SECONDS=20] [SCENARIO=scenarios/harmony.toml]
+	@$(BIN)/tidings up "$(SCENARIO)" $(if $(SECONDS),--seconds $(SECONDS))
+
+# Tests that compare real delays run alone, after all others. Pytest's 5 means that none was found.
+test: $(STAMP) ## run all tests [WORKERS=2] [ARGS="-k word"]
+	@failed=0; \
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not timing" $(ARGS) || failed=$$?; \
+	$(BIN)/python -m pytest -q -m timing $(ARGS) || { code=$$?; test $$code -eq 5 || failed=$$code; }; \
+	exit $$failed
+
+lint: $(STAMP) ## check style, types and the direction of imports
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict src
+	@$(BIN)/lint-imports --no-logo
+
+reproduce: $(STAMP) ## sweep the 20-broker mesh over strategies and failures, print the table
+	@$(BIN)/tidings sweep studies/mesh20.toml
+
+bench: $(STAMP) ## run every benchmark [ARGS=--quick]
+	@set -e; for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
+
+lock: ## rebuild requirements.lock from pyproject.toml in a fresh environment
+	@rm -rf build/lock
+	@$(PYTHON) -m venv build/lock
+	@build/lock/bin/python -m pip -qq install ".[dev]"
+	@{ sed -n '/^#/p' requirements.lock; \
+	   build/lock/bin/python -m pip freeze --all | grep -v -E '^(pip==|tidings )'; } > build/new.lock
+	@mv build/new.lock requirements.lock
+	@rm -rf build/lock
+
+clean: ## remove the environment, caches and builds; results/ and traces/ stay
+	rm -rf $(VENV) build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
+	    .pytest_cache .ruff_cache artifacts spark-warehouse metastore_db derby.log
+	find src tests bench -type d -name __pycache__ -prune -exec rm -rf {} +

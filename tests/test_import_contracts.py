@@ -1,0 +1,57 @@
+"""Imports go downwards, pure rooms stay pure, Spark stays in the pipeline; and the check bites."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tidings
+
+PROJECT = Path(__file__).parent.parent
+PACKAGE = Path(tidings.__file__).parent
+
+
+def lint_imports(source: Path) -> subprocess.CompletedProcess[str]:
+    """Check the package under `source` against the project's contracts."""
+    command = Path(sys.executable).with_name("lint-imports")
+    config = PROJECT / "pyproject.toml"
+    return subprocess.run(  # the linter looks into the folder it runs in first
+        [command, "--config", config, "--no-cache"], capture_output=True, text=True, cwd=source
+    )
+
+
+def test_the_package_keeps_every_contract() -> None:
+    checked = lint_imports(PACKAGE.parent)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "3 kept, 0 broken" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("room", "statement", "broken"),
+    [
+        ("core", "import time", "the pure rooms BROKEN"),
+        ("sim", "from os import path", "the pure rooms BROKEN"),
+        ("broker", "import asyncio.events", "the pure rooms BROKEN"),
+        ("live", "from pyspark.sql import SparkSession", "Spark stays in the pipeline BROKEN"),
+        ("routing", "from tidings import broker", "downwards only BROKEN"),
+        ("routing", "from tidings import scheduling", "downwards only BROKEN"),
+    ],
+)
+def test_a_planted_import_breaks_its_contract(
+    room: str, statement: str, broken: str, tmp_path: Path
+) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "tidings", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tidings" / room / "planted.py").write_text(statement + "\n")
+    checked = lint_imports(tmp_path)
+    assert checked.returncode == 1
+    assert broken in checked.stdout, checked.stdout + checked.stderr
+
+
+def test_a_room_without_a_place_breaks_the_layers(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "tidings", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tidings" / "attic.py").touch()
+    checked = lint_imports(tmp_path)
+    assert checked.returncode == 1
+    assert "tidings.attic" in checked.stdout
