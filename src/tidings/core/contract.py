@@ -1,0 +1,95 @@
+"""What a message is worth, to the one who sends it and the one who wants it.
+
+Publishers and subscribers state the same kind of contract; where both speak, the tighter deadline
+holds. A contract is what the whole system serves: routing may choose by it, scheduling orders by
+it, and the trace judges by it.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Literal
+
+from msgspec import Struct
+
+from tidings.core.errors import ConfigError
+
+Late = Literal["deliver", "drop"]
+
+
+class Contract(Struct, frozen=True, array_like=True, gc=False):
+    """A promise asked for: all of it optional, so that the default promises best effort."""
+
+    deadline_s: float = inf  # age at which the message is late, end to end
+    price: float = 1.0  # earned when it is delivered in time
+    reliability: float = 0.0  # least probability of arrival, for strategies that honour it
+    availability: float = 0.0  # least probability that some path exists, likewise
+    late: Late = "deliver"  # what becomes of a message that is late
+    durable: bool = False
+    strategy: str = ""  # name in ROUTERS; empty: the broker's default
+
+    def checked(self, source: str) -> Contract:
+        """Itself, if every value makes sense."""
+        for field, holds, accepted in (
+            ("deadline_s", self.deadline_s > 0, "a positive number of seconds"),
+            ("price", 0 <= self.price < inf, "a number from 0"),
+            ("reliability", 0 <= self.reliability <= 1, "a number from 0 to 1"),
+            ("availability", 0 <= self.availability <= 1, "a number from 0 to 1"),
+        ):
+            if not holds:
+                raise ConfigError(source, field, getattr(self, field), accepted)
+        return self
+
+
+BEST_EFFORT = Contract()
+
+
+class TopicPolicy(Struct, frozen=True):
+    """The contract that holds for messages on matching topics whose publisher states none."""
+
+    topic: str  # an MQTT topic filter; the first policy that matches a topic holds
+    contract: Contract
+
+
+class Subscription(Struct, frozen=True, array_like=True):
+    """One client's wish, as every broker of the overlay knows it."""
+
+    id: str  # see `subscription_id`
+    broker: str
+    topic: str  # an MQTT topic filter
+    where: str = ""  # a predicate; empty: every message
+    contract: Contract = BEST_EFFORT
+
+
+def subscription_id(broker: str, client: str, topic_filter: str) -> str:
+    """The id of a client's subscription: the same in both worlds, and readable in a table."""
+    return f"{broker}/{client}:{topic_filter}"
+
+
+class Group(Struct, frozen=True, array_like=True, gc=False):
+    """Subscriptions at one broker that share a deadline: what scheduling needs of them."""
+
+    deadline_s: float
+    count: int
+    price: float  # summed over the group
+
+
+class Destination(Struct, frozen=True, array_like=True, gc=False):
+    """A broker that a message is owed to, and for whose sake."""
+
+    broker: str
+    expires_s: float  # age after which nobody there takes the message; inf: late is welcome
+    groups: tuple[Group, ...]
+
+
+def destination(broker: str, message: Contract, wishes: list[Contract]) -> Destination:
+    """What a message under its publisher's contract owes to one broker's subscriptions."""
+    by_deadline: dict[float, list[float]] = {}
+    expires_s = 0.0
+    for wish in wishes:
+        deadline_s = min(message.deadline_s, wish.deadline_s)
+        by_deadline.setdefault(deadline_s, []).append(wish.price * message.price)
+        drops = message.late == "drop" or wish.late == "drop"
+        expires_s = max(expires_s, deadline_s if drops else inf)
+    groups = tuple(Group(d, len(p), sum(p)) for d, p in sorted(by_deadline.items()))
+    return Destination(broker, expires_s, groups)

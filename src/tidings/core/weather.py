@@ -1,0 +1,89 @@
+"""What the network does to a frame: the physics that both worlds share.
+
+The simulator applies it in virtual time, the live world's emulation by holding frames back. Outages
+come from two sources, both keyed so that every strategy meets the same ones: failure epochs (DCRD:
+a link is dark for a whole second with a given probability, drawn per link and second) and declared
+or drawn outage intervals. Losses are drawn per transmission and direction.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from math import inf
+
+from msgspec import Struct
+
+from tidings.core.rng import Draws
+
+_BLOCK_BITS = 12  # epochs are drawn 4,096 at a time
+
+
+class Conditions(Struct, frozen=True):
+    """What holds for one link, in both directions."""
+
+    delay_s: float
+    loss_ratio: float = 0.0
+    rate_bytes_per_s: float = inf
+    failure_probability: float = 0.0  # per epoch
+    failure_epoch_s: float = 1.0
+    outages: tuple[tuple[float, float], ...] = ()  # [from, to) in seconds, sorted, disjoint
+
+
+class LinkWeather:
+    """One direction of one link, from `a` to `b`."""
+
+    def __init__(self, a: str, b: str, conditions: Conditions, draws: Draws) -> None:
+        self.conditions = conditions
+        self.delay_s = conditions.delay_s
+        self._rate = conditions.rate_bytes_per_s
+        self._lost = draws.loss_test(conditions.loss_ratio, a, b)
+        self._draws, self._ends = draws, "-".join(sorted((a, b)))
+        self._failed: list[bytes] = []
+        self._outage_edges = [edge for outage in conditions.outages for edge in outage]
+        self._free_at = 0.0
+        self._others = 0
+        self._epoch, self._dark_epoch = -1, False
+        self._fails = conditions.failure_probability > 0.0 or bool(self._outage_edges)
+
+    def dark(self, now: float) -> bool:
+        """Is the link failing at this instant?"""
+        epoch = int(now / self.conditions.failure_epoch_s)
+        if epoch != self._epoch:
+            self._epoch, self._dark_epoch = epoch, self._fails_in(epoch)
+        return self._dark_epoch or bool(bisect_right(self._outage_edges, now) & 1)
+
+    def arrival(self, size_bytes: int, message_id: int, attempt: int, now: float) -> float | None:
+        """When a data frame that is put on the link now reaches the other end; None: never."""
+        sent_at = now
+        if self._rate != inf:
+            sent_at = self._free_at = max(now, self._free_at) + size_bytes / self._rate
+        if self._lost is not None and self._lost(message_id, attempt):
+            return None
+        if self._fails and self.dark(now):
+            return None
+        return sent_at + self.delay_s
+
+    def control_arrival(self, now: float) -> float | None:
+        """The same for any other frame: small, and with a luck of its own."""
+        self._others += 1
+        if self._lost is not None and self._lost(-1, self._others):
+            return None
+        if self._fails and self.dark(now):
+            return None
+        return now + self.delay_s
+
+    def free_at(self) -> float:
+        """When the last data frame will have left the sender (rate-limited links)."""
+        return self._free_at
+
+    def _fails_in(self, epoch: int) -> bool:
+        if self.conditions.failure_probability <= 0.0:
+            return False
+        block, offset = epoch >> _BLOCK_BITS, epoch & ((1 << _BLOCK_BITS) - 1)
+        while len(self._failed) <= block:
+            self._failed.append(self._draw_block(len(self._failed)))
+        return self._failed[block][offset] == 1
+
+    def _draw_block(self, block: int) -> bytes:
+        probability = self.conditions.failure_probability
+        return self._draws.failed_epochs(probability, 1 << _BLOCK_BITS, self._ends, block)
