@@ -1,0 +1,74 @@
+"""What two brokers say to each other over one link.
+
+`Data`, `Interests`, `Links` and `Pull` carry a transmission id and are acknowledged and repeated
+under the same id; `Ack`, `Probe` and `Echo` are not: they answer or are asked again. Each frame is
+a tagged array in MessagePack, so a frame of an unknown kind is a clear error, not a guess.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tidings.core.contract import Subscription
+from tidings.core.estimates import LinkEstimate
+from tidings.core.message import Envelope
+
+HEADER_BYTES = 32  # nominal: length, tag, transmission, age and list heads; equal in both worlds
+CONTROL_BYTES = 64  # nominal size of any other frame
+
+
+class Hello(Struct, frozen=True, array_like=True, tag="H", gc=False):
+    """First on a connection, between the two worlds' plumbing: who speaks. Brokers never see it."""
+
+    broker: str
+
+
+class Data(Struct, frozen=True, array_like=True, tag="D", gc=False):
+    transmission: int
+    envelope: Envelope
+
+
+class Ack(Struct, frozen=True, array_like=True, tag="A", gc=False):
+    transmission: int
+
+
+class Probe(Struct, frozen=True, array_like=True, tag="P", gc=False):
+    serial: int
+
+
+class Echo(Struct, frozen=True, array_like=True, tag="E", gc=False):
+    serial: int
+
+
+class Interests(Struct, frozen=True, array_like=True, tag="I"):
+    """How the subscriptions at `origin` changed from version `base` to `version`; a base of 0 is
+    the whole of them."""
+
+    transmission: int
+    origin: str
+    incarnation: int
+    base: int
+    version: int
+    added: tuple[Subscription, ...]
+    removed: tuple[str, ...]
+
+
+class Links(Struct, frozen=True, array_like=True, tag="L"):
+    """All links of `origin` that are up, as it believes them to be."""
+
+    transmission: int
+    origin: str
+    incarnation: int
+    version: int
+    links: tuple[tuple[str, LinkEstimate], ...]
+
+
+class Pull(Struct, frozen=True, array_like=True, tag="Q", gc=False):
+    """A change of `origin`'s interests went missing: please send the whole."""
+
+    transmission: int
+    origin: str
+
+
+Frame = Data | Ack | Probe | Echo | Interests | Links | Pull
+Reliable = Data | Interests | Links | Pull

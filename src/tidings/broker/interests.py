@@ -1,0 +1,206 @@
+"""Who subscribes where: the subscriptions of the whole overlay, kept per destination broker.
+
+Each broker numbers the changes of its own subscriptions and floods them; everybody applies them in
+that order. A gap is healed by asking for the whole. What a message owes follows from the matching
+index and is remembered per topic as long as no subscription changes and no predicate is involved.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+from tidings.broker import frames
+from tidings.core.contract import Contract, Destination, Subscription, destination
+from tidings.core.matching import MatchingIndex, TopicPlan
+from tidings.core.message import Message, attributes
+from tidings.core.predicate import parse
+from tidings.core.topic import check_filter
+
+PLANNED_TOPICS = 10_000  # plans kept; a publisher of ever new topics must not fill the memory
+PLANNED_CONTRACTS = 1_000  # per topic, likewise
+
+
+class News(Enum):
+    """What an update was worth."""
+
+    OLD = "old"
+    NEW = "new"
+    GAP = "gap"
+
+
+class Wanted(Struct, frozen=True):
+    """Who wants a message: here, and at which other brokers."""
+
+    everyone: tuple[str, ...]  # ids of all interested subscriptions
+    local: tuple[Subscription, ...]
+    local_ids: tuple[str, ...]
+    takes_late: bool  # every local subscription takes a late message
+    remote: tuple[tuple[str, tuple[Contract, ...]], ...]
+    owed: dict[Contract, tuple[Destination, ...]]  # by the publisher's contract, as it is needed
+
+    def destinations(self, contract: Contract) -> tuple[Destination, ...]:
+        """What a message under this contract owes to other brokers."""
+        known = self.owed.get(contract)
+        if known is None:
+            known = tuple(destination(b, contract, list(wishes)) for b, wishes in self.remote)
+            if len(self.owed) >= PLANNED_CONTRACTS:
+                self.owed.clear()
+            self.owed[contract] = known
+        return known
+
+
+class _Origin:
+    """One broker's subscriptions, at some version of its own counting."""
+
+    def __init__(self, incarnation: int) -> None:
+        self.incarnation = incarnation
+        self.version = 0
+        self.keys: dict[str, int] = {}  # subscription id → key in the index
+
+
+class Interests:
+    """All subscriptions that this broker knows of, its own among them."""
+
+    def __init__(self, me: str, incarnation: int) -> None:
+        self._me = me
+        self._index = MatchingIndex()
+        self._subscriptions: list[Subscription | None] = []
+        self._free_keys: list[int] = []
+        self._origins = {me: _Origin(incarnation)}
+        self._plans: dict[str, tuple[TopicPlan, Wanted]] = {}
+        self._added: dict[str, Subscription] = {}
+        self._removed: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    # ---- local clients
+
+    def subscribe(self, subscription: Subscription) -> None:
+        self._add(self._origins[self._me], subscription)
+        self._added[subscription.id] = subscription
+        self._removed.pop(subscription.id, None)
+
+    def unsubscribe(self, subscription_id: str) -> Subscription | None:
+        """The subscription that ended; None if there was none."""
+        removed = self._remove(self._origins[self._me], subscription_id)
+        if removed:
+            self._added.pop(subscription_id, None)  # it may have replaced one that others know
+            self._removed[subscription_id] = None
+        return removed
+
+    # ---- the overlay
+
+    def changes(self) -> frames.Interests | None:
+        """The local changes since the last call, as one update; None without any."""
+        if not self._added and not self._removed:
+            return None
+        mine = self._origins[self._me]
+        base, mine.version = mine.version, mine.version + 1
+        added, removed = tuple(self._added.values()), tuple(self._removed)
+        self._added, self._removed = {}, {}
+        return frames.Interests(0, self._me, mine.incarnation, base, mine.version, added, removed)
+
+    def whole(self, origin: str) -> frames.Interests | None:
+        """All that is known of one broker's subscriptions; None of a broker never heard of.
+
+        Even nothing is worth telling: the broker may have had subscriptions before it restarted.
+        """
+        known = self._origins.get(origin)
+        if known is None:
+            return None
+        held = [self._subscriptions[key] for key in known.keys.values()]
+        added = tuple(s for s in held if s is not None and s.id not in self._added)
+        return frames.Interests(0, origin, known.incarnation, 0, known.version, added, ())
+
+    def origins(self) -> list[str]:
+        return sorted(self._origins)
+
+    def apply(self, update: frames.Interests) -> News:
+        """Take over what another broker says of its subscriptions."""
+        known = self._origins.get(update.origin)
+        if update.origin == self._me or (known is None and update.version == 0):
+            return News.OLD
+        if known is None or update.incarnation > known.incarnation:
+            if update.base != 0:
+                return News.GAP
+            self._forget(update.origin)
+            known = self._origins[update.origin] = _Origin(update.incarnation)
+        elif update.incarnation < known.incarnation or update.version <= known.version:
+            return News.OLD
+        if update.base != 0 and update.base != known.version:
+            return News.GAP
+        if update.base == 0:
+            self._forget(update.origin)
+        for subscription_id in update.removed:
+            self._remove(known, subscription_id)
+        for subscription in update.added:
+            self._add(known, subscription)
+        known.version = update.version
+        return News.NEW
+
+    # ---- messages
+
+    def wanted(self, message: Message) -> Wanted:
+        """Who wants this message."""
+        planned = self._plans.get(message.topic)
+        if planned is None:
+            plan = self._index.plan(message.topic)
+            planned = (plan, self._who([int(key) for key in plan.unconditional]))
+            if len(self._plans) >= PLANNED_TOPICS:
+                self._plans.clear()
+            self._plans[message.topic] = planned
+        plan, wanted = planned
+        if plan.conditional:
+            return self._who([int(key) for key in plan.match(attributes(message))])
+        return wanted
+
+    def _who(self, keys: list[int]) -> Wanted:
+        found = [s for key in keys if (s := self._subscriptions[key]) is not None]
+        found.sort(key=lambda subscription: subscription.id)
+        remote: dict[str, list[Contract]] = {}
+        for subscription in found:
+            if subscription.broker != self._me:
+                remote.setdefault(subscription.broker, []).append(subscription.contract)
+        local = tuple(s for s in found if s.broker == self._me)
+        return Wanted(
+            everyone=tuple(s.id for s in found),
+            local=local,
+            local_ids=tuple(s.id for s in local),
+            takes_late=all(s.contract.late == "deliver" for s in local),
+            remote=tuple((broker, tuple(wishes)) for broker, wishes in sorted(remote.items())),
+            owed={},
+        )
+
+    # ---- the index
+
+    def _add(self, origin: _Origin, subscription: Subscription) -> None:
+        check_filter(subscription.topic)  # before anything changes
+        where = parse(subscription.where) if subscription.where else None
+        self._remove(origin, subscription.id)
+        key = self._free_keys.pop() if self._free_keys else len(self._subscriptions)
+        self._index.add(key, subscription.topic, where)
+        if key == len(self._subscriptions):
+            self._subscriptions.append(subscription)
+        else:
+            self._subscriptions[key] = subscription
+        origin.keys[subscription.id] = key
+        self._plans.clear()
+
+    def _remove(self, origin: _Origin, subscription_id: str) -> Subscription | None:
+        key = origin.keys.pop(subscription_id, None)
+        if key is None:
+            return None
+        self._index.remove(key)
+        removed, self._subscriptions[key] = self._subscriptions[key], None
+        self._free_keys.append(key)
+        self._plans.clear()
+        return removed
+
+    def _forget(self, name: str) -> None:
+        origin = self._origins.get(name)
+        for subscription_id in list(origin.keys) if origin else []:
+            assert origin is not None
+            self._remove(origin, subscription_id)

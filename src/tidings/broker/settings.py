@@ -1,0 +1,67 @@
+"""Everything about a broker that a person may set; the same in a scenario and in a live broker."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tidings.core.contract import TopicPolicy
+from tidings.core.errors import ConfigError
+from tidings.core.trace import Level
+from tidings.routing import ROUTERS
+from tidings.scheduling import POLICIES
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    strategy: str = "d-tree"  # name in ROUTERS, for messages whose contract names none
+    scheduling: str = "fifo"  # name in POLICIES, for every link's queue
+
+    transmissions: int = 1  # m: times a parcel is sent to one neighbour before it is given up
+    ack_timer: float = 2.0  # timeout in expected link delays (pinned estimates): there and back
+    ack_slack_s: float = 0.010  # added to it for what both ends need to answer
+    queue_parcels: int = 10_000  # bound of each link's queue; what comes then is dropped
+    window_bytes: int = 4_194_304  # unacknowledged bytes per link: twice 100 Mbit/s times 150 ms
+
+    estimates: Literal["pinned", "measured"] = "measured"  # pinned: the configured delays, for ever
+    probe_every_s: float = 5.0
+    probe_timeout_s: float = 1.0
+    probes_missed: int = 3  # in a row, until the link counts as down
+    delay_weight: float = 0.25  # of a new sample in the mean delay
+    loss_weight: float = 0.05  # of a new probe outcome in the delivery ratio
+    advertise_every_s: float = 10.0  # how often changed estimates are told to the overlay, at most
+    advertise_change: float = 0.1  # a change smaller than this part of the old value is not told
+    batch_s: float = 0.010  # changes of interests and links wait this long for company
+
+    remember_s: float = 120.0  # how long repeats are recognised
+    trace: Level = "outcomes"
+    policies: tuple[TopicPolicy, ...] = ()
+
+    def checked(self, source: str) -> Settings:
+        """Itself, if a broker can run with it."""
+        for field, holds, accepted in (
+            ("strategy", self.strategy in ROUTERS, f"one of {', '.join(sorted(ROUTERS))}"),
+            ("scheduling", self.scheduling in POLICIES, f"one of {', '.join(sorted(POLICIES))}"),
+            ("transmissions", self.transmissions >= 1, "a whole number from 1"),
+            ("queue_parcels", self.queue_parcels >= 1, "a whole number from 1"),
+            ("window_bytes", self.window_bytes >= 1, "a whole number from 1"),
+            ("ack_timer", self.ack_timer > 0, "a positive number of link delays"),
+            ("ack_slack_s", self.ack_slack_s >= 0, "a number of seconds from 0"),
+            ("probe_every_s", self.probe_every_s > 0, "a positive number of seconds"),
+            ("probe_timeout_s", self.probe_timeout_s > 0, "a positive number of seconds"),
+            ("probes_missed", self.probes_missed >= 1, "a whole number from 1"),
+            ("delay_weight", 0 < self.delay_weight <= 1, "a number above 0, up to 1"),
+            ("loss_weight", 0 < self.loss_weight <= 1, "a number above 0, up to 1"),
+            ("advertise_every_s", self.advertise_every_s > 0, "a positive number of seconds"),
+            ("advertise_change", self.advertise_change >= 0, "a number from 0"),
+            ("batch_s", self.batch_s >= 0, "a number of seconds from 0"),
+            ("remember_s", self.remember_s > 0, "a positive number of seconds"),
+        ):
+            if not holds:
+                raise ConfigError(source, f"broker.{field}", getattr(self, field), accepted)
+        for policy in self.policies:
+            policy.contract.checked(f"{source}: policy {policy.topic}")
+            if policy.contract.strategy and policy.contract.strategy not in ROUTERS:
+                accepted = f"one of {', '.join(sorted(ROUTERS))}"
+                raise ConfigError(source, "policy.strategy", policy.contract.strategy, accepted)
+        return self

@@ -1,0 +1,79 @@
+"""The question every routing strategy answers, and what it may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from tidings.core.contract import Destination
+from tidings.core.estimates import LinkEstimate
+from tidings.core.message import Parcel
+
+
+class Hop(Struct, frozen=True, gc=False):
+    """A copy for one neighbour, and the destinations that the copy serves."""
+
+    neighbour: str
+    destinations: tuple[Destination, ...]
+
+
+class Route(Struct, frozen=True, gc=False):
+    """Where a parcel goes next; `stranded` are destinations to which no way is known."""
+
+    hops: tuple[Hop, ...]
+    stranded: tuple[Destination, ...] = ()
+
+
+class View:
+    """What one broker knows of the overlay. The broker keeps it; strategies only read it."""
+
+    def __init__(self, me: str) -> None:
+        self.me = me
+        self.version = 0  # changes whenever the rest does, so that strategies can keep their tables
+        self.neighbours: tuple[str, ...] = ()  # those whose link is up, sorted
+        self.severed: tuple[str, ...] = ()  # those whose link is down, sorted
+        self.links: Mapping[str, Mapping[str, LinkEstimate]] = {}  # from → to, all brokers
+
+
+class Router(Protocol):
+    """One strategy at one broker. It may keep state of its own, and is told the time."""
+
+    def route(self, parcel: Parcel, view: View, now: float) -> Route:
+        """Where next, for all destinations of a parcel that was published or has come in."""
+        ...
+
+    def reroute(self, parcel: Parcel, failed: str, view: View, now: float) -> Route:
+        """Where instead, after `failed` never acknowledged the parcel."""
+        ...
+
+
+class NeverReroutes:
+    """The answer of all strategies that bet on one way: what failed is lost."""
+
+    def reroute(self, parcel: Parcel, failed: str, view: View, now: float) -> Route:
+        return Route((), parcel.destinations)
+
+
+def by_next_hop(
+    destinations: tuple[Destination, ...], next_hop: Mapping[str, str], avoid: tuple[str, ...]
+) -> Route:
+    """One copy per next hop for all destinations that share it; never back to a broker to avoid."""
+    if len(destinations) == 1:  # most parcels, once a tree has branched
+        only = next_hop.get(destinations[0].broker)
+        if only is None or only in avoid:
+            return Route((), destinations)
+        return Route((Hop(only, destinations),))
+    shared: dict[str, list[Destination]] = {}
+    stranded: list[Destination] = []
+    for destination in destinations:
+        neighbour = next_hop.get(destination.broker)
+        if neighbour is None or neighbour in avoid:
+            stranded.append(destination)
+        elif neighbour in shared:
+            shared[neighbour].append(destination)
+        else:
+            shared[neighbour] = [destination]
+    hops = tuple([Hop(neighbour, tuple(owed)) for neighbour, owed in shared.items()])
+    return Route(hops, tuple(stranded))

@@ -1,0 +1,29 @@
+"""`flooding`: to everybody, once.
+
+The first copy of a message that a broker sees goes to all neighbours but those it has passed
+already; later copies end here. A copy that would go over a link that is down is given up: whoever
+the flood cannot reach is behind such a link, so that no message vanishes without a trace.
+"""
+
+from __future__ import annotations
+
+from tidings.core.memory import Memory
+from tidings.core.message import Parcel
+from tidings.routing.base import Hop, NeverReroutes, Route, View
+
+REMEMBER_S = 120.0  # longer than any copy of a flood can be behind the first
+
+
+class Flooding(NeverReroutes):
+    """Every link once in each direction, for every message."""
+
+    def __init__(self) -> None:
+        self._told = Memory(REMEMBER_S)
+
+    def route(self, parcel: Parcel, view: View, now: float) -> Route:
+        if self._told.repeated(parcel.message.id, now):
+            return Route(())
+        onwards = [neighbour for neighbour in view.neighbours if neighbour not in parcel.path]
+        hops = tuple(Hop(neighbour, parcel.destinations) for neighbour in onwards)
+        cut_off = any(neighbour not in parcel.path for neighbour in view.severed)
+        return Route(hops, parcel.destinations if cut_off else ())

@@ -1,0 +1,52 @@
+"""`d-tree` and `r-tree`: every destination by its best path, in the order of one weight.
+
+Two trees that differ only in what they call best are one router and two weights (DCRD, section
+IV.B): the least expected delay, or the fewest links and, among equals, the least delay. All brokers
+with the same view agree on the order of paths, so next hops join up to the publisher's own path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidings.core.message import Parcel
+from tidings.core.paths import Graph, shortest_from
+from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
+
+# A weight gives what is compared first, and what decides between equals.
+Weight = Callable[[View], tuple[Graph, Graph | None]]
+
+
+def expected_delay(view: View) -> tuple[Graph, Graph | None]:
+    return _delays(view), None
+
+
+def hop_count(view: View) -> tuple[Graph, Graph | None]:
+    ones = {a: dict.fromkeys(near, 1.0) for a, near in view.links.items()}
+    return ones, _delays(view)
+
+
+def _delays(view: View) -> Graph:
+    return {a: {b: e.delay_s for b, e in near.items()} for a, near in view.links.items()}
+
+
+class Tree(NeverReroutes):
+    """Shortest paths by one weight, computed anew whenever the view changes."""
+
+    def __init__(self, weight: Weight) -> None:
+        self._weight = weight
+        self._version = -1
+        self._next_hop: dict[str, str] = {}
+
+    def route(self, parcel: Parcel, view: View, now: float) -> Route:
+        if view.version != self._version:
+            self._grow(view)
+        return by_next_hop(parcel.destinations, self._next_hop, parcel.path)
+
+    def _grow(self, view: View) -> None:
+        graph, then = self._weight(view)
+        best = shortest_from(graph, view.me, then)
+        hops = {target: best.next_hop(target) for target in best.paths}
+        up = set(view.neighbours)
+        self._next_hop = {target: hop for target, hop in hops.items() if hop in up}
+        self._version = view.version
