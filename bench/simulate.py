@@ -1,0 +1,123 @@
+"""How many broker hops a second does the simulator turn, beside a bare SimPy timeout loop?
+
+The scenario is DCRD's: a full mesh of 20 brokers, d-tree, 10 topics at one message a second, with
+the losses and failures of `scenarios/mesh20.toml`. A hop is one data transmission through the real
+`Broker`: received, matched, routed, queued, sent, acknowledged, its timer armed and disarmed, and
+traced to Arrow batches. The baseline is SimPy with 20 processes that do nothing but
+`yield env.timeout(...)`; both are timed in the same run by CPU time, alternating. Start-up (brokers
+getting to know each other) is timed apart. The long run is two simulated hours, 72,000
+publications; its memory is the peak of a fresh process.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import simpy
+from _report import Line, line, run
+
+from tidings.sim.scenario import Scenario, load
+from tidings.sim.world import simulate
+
+MESH20 = Path(__file__).parent.parent / "scenarios" / "mesh20.toml"
+TARGET_RATIO = 0.2
+FAR_RATIO = 0.5  # how far we are from it is reported
+TARGET_SECONDS = 30.0
+TARGET_MB = 500.0
+TIMEOUTS = 400_000
+PROFILE_LINES = 12
+
+# Runs in a process of its own, so that the peak of its memory is the run's.
+LONG_RUN = """
+import resource, sys, time
+from pathlib import Path
+from tidings.sim.scenario import load
+from tidings.sim.world import simulate
+scenario = load(Path(sys.argv[1]), {"run.seconds": float(sys.argv[2]), "broker.strategy": "d-tree"})
+started = time.perf_counter()
+result = simulate(scenario)
+seconds = time.perf_counter() - started
+megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(f'{{"seconds": {seconds}, "megabytes": {megabytes}, "hops": {result.hops},'
+      f' "publications": {result.publications}}}')
+"""
+
+
+def measured(quick: bool) -> list[Line]:
+    rates, timeouts = [], []
+    timed(mesh(1))  # what is done once per process is not a hop's cost
+    for _ in range(2 if quick else 5):
+        timeouts.append(timeouts_per_s())
+        rates.append(hops_per_s(600 if quick else 1_800))
+    rate, baseline = max(rates), max(timeouts)  # the least disturbed of each
+    far = f"{rate / baseline / FAR_RATIO:.0%} of the way to {FAR_RATIO} of a bare timeout"
+    notes = [far, "where the time goes:", *profile(mesh(200))]
+    hops = line("hops", rate, "hops/s", baseline, rate / baseline, TARGET_RATIO, notes=notes)
+    return [hops, *long_run(720 if quick else 7_200)]
+
+
+def mesh(seconds: float) -> Scenario:
+    return load(MESH20, {"run.seconds": seconds, "broker.strategy": "d-tree", "run.drain_s": 1.0})
+
+
+def timeouts_per_s() -> float:
+    """What a bare SimPy loop turns."""
+
+    def tick(environment: simpy.Environment, every_s: float):  # type: ignore[no-untyped-def]
+        while True:
+            yield environment.timeout(every_s)
+
+    environment = simpy.Environment()
+    for number in range(20):
+        environment.process(tick(environment, 1 + number / 1000))
+    started_at = time.process_time()
+    environment.run(until=TIMEOUTS / 20)
+    return TIMEOUTS / (time.process_time() - started_at)
+
+
+def hops_per_s(seconds: float) -> float:
+    """What our simulator turns, start-up taken off."""
+    start_s, start = timed(mesh(1))
+    whole_s, whole = timed(mesh(seconds))
+    return (whole - start) / (whole_s - start_s)
+
+
+def timed(scenario: Scenario) -> tuple[float, int]:
+    started_at = time.process_time()
+    hops = simulate(scenario).hops
+    return time.process_time() - started_at, hops
+
+
+def profile(scenario: Scenario) -> list[str]:
+    """The functions that cost most by themselves, in parts of the whole."""
+    profiler = cProfile.Profile()
+    profiler.runcall(simulate, scenario)
+    stats = pstats.Stats(profiler)
+    whole = stats.total_tt  # type: ignore[attr-defined]
+    entries = sorted(stats.stats.items(), key=lambda item: -item[1][2])  # type: ignore[attr-defined]
+    return [
+        f"{own_s / whole:6.1%} {Path(file).name}:{name}"
+        for (file, _, name), (_, _, own_s, _, _) in entries[:PROFILE_LINES]
+    ]
+
+
+def long_run(seconds: float) -> list[Line]:
+    command = [sys.executable, "-c", LONG_RUN, str(MESH20), str(seconds)]
+    done = subprocess.run(command, check=True, capture_output=True)
+    found = msgspec.json.decode(done.stdout)
+    took, megabytes = found["seconds"] * 7_200 / seconds, found["megabytes"]
+    what = f"two hours ({found['publications']:,} publications)"
+    return [
+        line(what, took, "s", TARGET_SECONDS, TARGET_SECONDS / took, 1.0),
+        line(f"{what}: memory", megabytes, "MB", TARGET_MB, TARGET_MB / megabytes, 1.0),
+    ]
+
+
+if __name__ == "__main__":
+    run("simulate", __doc__, measured)

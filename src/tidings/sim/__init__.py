@@ -1,0 +1,1 @@
+"""World one: virtual time. It knows physics (delay, loss, failures, arrivals), no protocol."""

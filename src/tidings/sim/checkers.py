@@ -1,0 +1,96 @@
+"""Laws that every run must keep, watched while it runs.
+
+- Nothing is delivered that was not published.
+- Nothing is delivered twice to one subscription, unless its broker restarted and forgot.
+- Every publication to every interested subscription ends delivered, dropped with a reason, or in
+  flight at the end: nothing vanishes.
+
+A broken law raises `CheckFailed` with the seed: rerunning that seed is the bug report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidings.core.errors import CheckFailed
+from tidings.core.message import Message, Parcel
+from tidings.core.trace import Dropped, Published
+
+
+class Checker:
+    """The account of one run. What is settled is forgotten, so memory follows what is open."""
+
+    def __init__(self, scenario: str, seed: int) -> None:
+        self._where = f"{scenario}, seed {seed}"
+        self._interested: dict[int, tuple[str, ...]] = {}
+        self._served: dict[int, set[str]] = {}
+        self._complete: set[int] = set()
+        self._dropped: dict[int, set[str]] = {}
+        self._forgetful: set[str] = set()
+        self.publications = 0
+        self.deliveries = 0
+
+    def published(self, row: Published) -> None:
+        self.publications += 1
+        if row.message in self._interested or row.message in self._complete:
+            self._fail(f"message {row.message} was published twice")
+        if row.interested:
+            self._interested[row.message] = row.interested
+            self._served[row.message] = set()
+        else:
+            self._complete.add(row.message)
+
+    def delivered(self, message: Message, subscriptions: tuple[str, ...]) -> None:
+        self.deliveries += len(subscriptions)
+        served = self._served.get(message.id)
+        if served is None:
+            if message.id not in self._complete:
+                self._fail(f"message {message.id} was delivered, but never published")
+            self._again(message, subscriptions, len(subscriptions))
+            return
+        before = len(served)
+        served.update(subscriptions)
+        if len(served) != before + len(subscriptions):
+            self._again(message, subscriptions, before + len(subscriptions) - len(served))
+        if len(served) >= len(self._interested[message.id]):
+            self._settle(message.id, served)
+
+    def restarted(self, broker: str) -> None:
+        """A broker came back, without memory of what it delivered before."""
+        self._forgetful.add(broker)
+
+    def dropped(self, row: Dropped) -> None:
+        if row.message in self._interested:
+            self._dropped.setdefault(row.message, set()).update(row.destinations)
+
+    def finish(self, in_flight: Iterable[Parcel]) -> None:
+        """The run has ended with these parcels still on their way."""
+        for parcel in in_flight:
+            if parcel.message.id in self._interested:
+                held = {destination.broker for destination in parcel.destinations}
+                self._dropped.setdefault(parcel.message.id, set()).update(held)
+        for message, interested in self._interested.items():
+            accounted = self._dropped.get(message, set())
+            for subscription in interested:
+                served = subscription in self._served[message]
+                if not served and _home(subscription) not in accounted:
+                    self._fail(f"message {message} to {subscription} vanished")
+
+    def _again(self, message: Message, subscriptions: tuple[str, ...], count: int) -> None:
+        self.deliveries -= count
+        if _home(subscriptions[0]) not in self._forgetful:
+            self._fail(f"message {message.id} was delivered twice to one of {subscriptions}")
+
+    def _settle(self, message: int, served: set[str]) -> None:
+        if served.issuperset(self._interested[message]):
+            del self._interested[message], self._served[message]
+            self._dropped.pop(message, None)
+            self._complete.add(message)
+
+    def _fail(self, problem: str) -> None:
+        raise CheckFailed(f"{self._where}: {problem}.")
+
+
+def _home(subscription: str) -> str:
+    """The broker that serves a subscription, by its id."""
+    return subscription.partition("/")[0]

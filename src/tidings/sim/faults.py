@@ -1,0 +1,72 @@
+"""What breaks, and when: the schedule of link and broker outages of one run.
+
+Drawn outages are a Poisson process per link and per broker with exponential lengths, keyed by the
+subject, so that every strategy meets the same ones; listed outages are added to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from tidings.core.rng import Draws
+from tidings.core.topology import Topology
+from tidings.sim.scenario import Scenario
+
+Interval = tuple[float, float]
+
+
+class Outages(Struct, frozen=True):
+    """When each link and each broker is down: sorted, disjoint, in seconds since the run began."""
+
+    links: dict[tuple[str, str], tuple[Interval, ...]]
+    brokers: dict[str, tuple[Interval, ...]]
+
+
+def outages(scenario: Scenario, overlay: Topology) -> Outages:
+    """All outages of a run."""
+    faults, draws = scenario.faults, scenario.draws()
+    end_at = scenario.run.start_s + scenario.run.seconds
+    links: dict[tuple[str, str], list[Interval]] = {}
+    brokers: dict[str, list[Interval]] = {}
+    for link in overlay.links:
+        pace = (faults.link_failures_per_hour, faults.link_outage_s)
+        links[link.a, link.b] = list(_drawn(draws, pace, end_at, "link", link.a, link.b))
+    for broker in overlay.brokers:
+        pace = (faults.broker_failures_per_hour, faults.broker_outage_s)
+        brokers[broker] = list(_drawn(draws, pace, end_at, "broker", broker))
+    for fault in faults.schedule:
+        if fault.link:
+            a, b = sorted(fault.link, key=overlay.brokers.index)
+            links[a, b].append((fault.from_s, fault.to_s))
+        else:
+            brokers[fault.broker].append((fault.from_s, fault.to_s))
+    return Outages(
+        {ends: _merged(found) for ends, found in links.items()},
+        {broker: _merged(found) for broker, found in brokers.items()},
+    )
+
+
+def _drawn(
+    draws: Draws, pace: tuple[float, float], end_at: float, *subject: str
+) -> Iterator[Interval]:
+    per_hour, mean_s = pace
+    if per_hour <= 0:
+        return
+    stream = draws.stream("outages", *subject)
+    at = float(stream.exponential(3600 / per_hour))
+    while at < end_at:
+        until = at + float(stream.exponential(mean_s))
+        yield at, until
+        at = until + float(stream.exponential(3600 / per_hour))
+
+
+def _merged(intervals: list[Interval]) -> tuple[Interval, ...]:
+    merged: list[Interval] = []
+    for start, end in sorted(intervals):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)

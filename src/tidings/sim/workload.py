@@ -1,0 +1,94 @@
+"""Who says what, and who wants to hear it: the load that a scenario puts on an overlay.
+
+Drawn as in DCRD's section IV.A: one publisher per topic at a broker of its own; a subscriber at
+each other broker with a probability that is drawn per topic; and a deadline that is a multiple of
+the shortest delay from the publisher. Or listed, line by line, in the scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from tidings.core.contract import Contract, Subscription, subscription_id
+from tidings.core.paths import shortest_from
+from tidings.core.rng import Draws
+from tidings.core.topology import Topology
+from tidings.sim.scenario import Publisher, Scenario
+
+
+class Load(Struct, frozen=True):
+    """All publishers and subscriptions of a run, in a fixed order."""
+
+    publishers: tuple[Publisher, ...]
+    subscriptions: tuple[Subscription, ...]
+
+
+def draw_load(scenario: Scenario, overlay: Topology) -> Load:
+    """What the scenario's workload comes to on this overlay."""
+    workload = scenario.workload
+    if workload.publisher:
+        return Load(workload.publisher, _listed(scenario))
+    draws = scenario.draws()
+    homes = draws.chosen(overlay.brokers, workload.topics, "publishers")
+    width = len(str(workload.topics))
+    publishers = tuple(
+        Publisher(
+            broker=home,
+            topic=f"topic/{number:0{width}}",
+            rate_per_s=workload.rate_per_s,
+            payload_bytes=workload.payload_bytes,
+        )
+        for number, home in enumerate(homes, start=1)
+    )
+    wishes = [s for p in publishers for s in _drawn(scenario, overlay, draws, p)]
+    return Load(publishers, tuple(wishes))
+
+
+def _listed(scenario: Scenario) -> tuple[Subscription, ...]:
+    return tuple(
+        Subscription(
+            wish.id(number),
+            wish.broker,
+            wish.topic,
+            wish.where,
+            wish.contract(),
+        )
+        for number, wish in enumerate(scenario.workload.subscriber, start=1)
+    )
+
+
+def _drawn(
+    scenario: Scenario, overlay: Topology, draws: Draws, publisher: Publisher
+) -> Iterator[Subscription]:
+    """The subscriptions to one publisher's topic."""
+    workload, topic = scenario.workload, publisher.topic
+    probability = draws.uniform(*workload.subscribe_probability, "popularity", topic)
+    shortest = shortest_from(overlay.delays, publisher.broker)
+    for broker in overlay.brokers:
+        if broker == publisher.broker:
+            continue
+        if draws.uniform(0.0, 1.0, "subscriber", topic, broker) < probability:
+            deadline_s = workload.deadline_factor * shortest.distance[broker]
+            contract = Contract(deadline_s, late=workload.late)
+            wish_id = subscription_id(broker, f"at-{broker}", topic)
+            yield Subscription(wish_id, broker, topic, "", contract)
+
+
+def publication_times(scenario: Scenario, index: int, publisher: Publisher) -> Iterator[float]:
+    """When one publisher speaks, in seconds since the run began."""
+    run, every_s = scenario.run, 1.0 / publisher.rate_per_s
+    stream = scenario.draws().stream("arrivals", index)
+    end_at = run.start_s + run.seconds
+    if scenario.workload.arrivals == "periodic":
+        drawn_s, number = float(stream.uniform(0.0, every_s)), 0
+        first_at = run.start_s + (drawn_s if publisher.phase_s is None else publisher.phase_s)
+        while (at := first_at + number * every_s) < end_at:
+            yield at
+            number += 1
+        return
+    at = run.start_s + float(stream.exponential(every_s))
+    while at < end_at:
+        yield at
+        at += float(stream.exponential(every_s))

@@ -1,0 +1,286 @@
+"""The simulator: carries out the effects of real brokers in virtual time.
+
+It knows when frames arrive, links fail, brokers die and publishers speak; what a broker makes of it
+is the broker's own code, the same that the live world runs. One seed, one trace.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import assert_never
+
+from msgspec import Struct
+
+from tidings.broker.broker import Broker
+from tidings.broker.effects import Deliver, Effect, Record, Send
+from tidings.broker.frames import Ack, Data, Frame
+from tidings.core.contract import BEST_EFFORT
+from tidings.core.message import Message, Parcel
+from tidings.core.topology import Topology
+from tidings.core.trace import Dropped, Published, Reason, Recorder, Sink
+from tidings.core.weather import LinkWeather
+from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
+from tidings.sim.checkers import Checker
+from tidings.sim.faults import outages
+from tidings.sim.network import conditions, estimates
+from tidings.sim.scenario import Publisher, Scenario
+from tidings.sim.workload import draw_load, publication_times
+
+ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
+
+
+class Result(Struct, frozen=True):
+    """What a run came to; everything else is in its trace rows."""
+
+    digest: str  # of all trace rows
+    publications: int
+    unpublished: int  # the publisher's broker was down
+    deliveries: int
+    hops: int  # data transmissions
+    events: int
+
+
+class _Node:
+    """A broker and its place in the physical world."""
+
+    __slots__ = ("alive", "broker", "incarnation", "name", "wake_at", "wires")
+
+    def __init__(self, name: str, broker: Broker) -> None:
+        self.name, self.broker, self.incarnation, self.alive = name, broker, 1, True
+        self.wake_at = inf  # of the event on the agenda
+        self.wires: dict[str, _Wire] = {}
+
+
+class _Wire:
+    """One direction of a link."""
+
+    __slots__ = ("limited", "receiver", "weather")
+
+    def __init__(self, receiver: _Node, weather: LinkWeather) -> None:
+        self.receiver, self.weather = receiver, weather
+        self.limited = weather.conditions.rate_bytes_per_s < inf
+
+
+def discard(table: str, batch: object) -> None:
+    """The sink of a run whose rows nobody keeps."""
+
+
+def simulate(
+    scenario: Scenario,
+    run: str = "",
+    sink: Sink = discard,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Run a scenario to its end. `progress` is told the part that is done, now and then."""
+    world = World(scenario, Recorder(run or scenario.run.name, "sim", sink, digest=True))
+    gc.disable()  # a run makes millions of small values and no cycles: counting frees them all
+    try:
+        return world.run(progress)
+    finally:
+        gc.enable()
+
+
+class World:
+    """All brokers of a scenario, and the network between them."""
+
+    def __init__(self, scenario: Scenario, recorder: Recorder) -> None:
+        self._scenario, self._recorder = scenario, recorder
+        self._overlay = scenario.overlay()
+        self._settings = scenario.settings()
+        self._load = draw_load(scenario, self._overlay)
+        self._agenda = Agenda()
+        self._checker = Checker(scenario.source or scenario.run.name, scenario.run.seed)
+        self._processing_s = scenario.links.processing_ms / 1000
+        self._instant_acks = scenario.links.ack == "instant"
+        self._hops = self._unpublished = 0
+        self._nodes = {name: _Node(name, self._broker(name, 1)) for name in self._overlay.brokers}
+        self._lay_wires(self._overlay)
+
+    def run(self, progress: Callable[[float], None] | None = None) -> Result:
+        run, events = self._scenario.run, 0
+        self._begin()
+        end_at = run.start_s + run.seconds + run.drain_s
+        steps = 200 if progress else 1
+        for step in range(1, steps + 1):
+            events += self._agenda.run(end_at * step / steps)
+            if progress:
+                progress(step / steps)
+        self._end(end_at)
+        checker = self._checker
+        return Result(
+            self._recorder.digest,
+            checker.publications,
+            self._unpublished,
+            checker.deliveries,
+            self._hops,
+            events,
+        )
+
+    # ---- the beginning and the end
+
+    def _broker(self, name: str, incarnation: int) -> Broker:
+        known = estimates(self._scenario, self._overlay, name)
+        return Broker(name, self._settings, known, incarnation)
+
+    def _lay_wires(self, overlay: Topology) -> None:
+        draws, plan = self._scenario.draws(), outages(self._scenario, overlay)
+        for (a, b), link in conditions(self._scenario, overlay, plan).items():
+            for start, end in ((a, b), (b, a)):
+                weather = LinkWeather(start, end, link, draws)
+                self._nodes[start].wires[end] = _Wire(self._nodes[end], weather)
+        for broker, intervals in plan.brokers.items():
+            for start_at, end_at in intervals:
+                self._agenda.add(start_at, FAULT, self._fail, self._nodes[broker])
+                self._agenda.add(end_at, FAULT, self._restart, self._nodes[broker])
+
+    def _begin(self) -> None:
+        for node in self._nodes.values():
+            for neighbour in node.wires:
+                self._link_up(node, neighbour, None, 0.0)
+            self._subscribe_clients(node, 0.0)
+        for index, publisher in enumerate(self._load.publishers):
+            times = publication_times(self._scenario, index, publisher)
+            self._schedule(publisher, times)
+
+    def _end(self, now: float) -> None:
+        for node in self._nodes.values():
+            if node.alive:
+                self._carry_out(node, node.broker.close(now), now)
+        self._recorder.flush()
+        self._checker.finish(self._in_flight(now))
+
+    def _in_flight(self, now: float) -> Iterator[Parcel]:
+        for node in self._nodes.values():
+            if node.alive:
+                yield from node.broker.holding()
+        for _, _, frame in self._agenda.pending():
+            if isinstance(frame, Data):
+                envelope = frame.envelope
+                owed, path = envelope.destinations, envelope.path
+                yield Parcel(envelope.message, now, inf, owed, path, envelope.strategy, 0)
+
+    # ---- events
+
+    def _schedule(self, publisher: Publisher, times: Iterator[float]) -> None:
+        at = next(times, None)
+        if at is not None:
+            self._agenda.add(at, PUBLICATION, self._publish, publisher, times)
+
+    def _publish(self, publisher: Publisher, times: Iterator[float], _: object, now: float) -> None:
+        node = self._nodes[publisher.broker]
+        if node.alive:
+            contract = publisher.contract()
+            if contract == BEST_EFFORT:
+                contract = node.broker.default_contract(publisher.topic)
+            payload = bytes(publisher.payload_bytes)
+            message = Message(node.broker.message_ids.take(), publisher.topic, payload, contract)
+            self._carry_out(node, node.broker.publish(message, now), now)
+        else:
+            self._unpublished += 1
+        self._schedule(publisher, times)
+
+    def _arrive(self, node: _Node, sender: str, frame: Frame, now: float) -> None:
+        if node.alive:
+            self._carry_out(node, node.broker.receive(sender, frame, now), now)
+
+    def _wake(self, node: _Node, _: object, __: object, now: float) -> None:
+        if node.wake_at != now or not node.alive:
+            return  # an earlier wake-up has taken its place
+        broker = node.broker
+        effects = broker.tick(now) if broker.wake_at() <= now else []
+        node.wake_at = wake_at = broker.wake_at()
+        if wake_at < inf:
+            self._agenda.add(wake_at, WAKE, self._wake, node)
+        self._carry_out(node, effects, now)
+
+    def _ready(self, node: _Node, neighbour: str, _: object, now: float) -> None:
+        if node.alive:
+            room = ONE_AT_A_TIME if node.wires[neighbour].limited else inf
+            self._carry_out(node, node.broker.link_ready(neighbour, room, now), now)
+
+    # ---- failures of brokers
+
+    def _fail(self, node: _Node, _: object, __: object, now: float) -> None:
+        """A broker dies with all it holds; its neighbours notice one link delay later."""
+        self._carry_out(node, node.broker.close(now), now)  # what it sent was carried all the same
+        node.alive = False
+        for parcel in node.broker.holding():
+            owed = tuple(destination.broker for destination in parcel.destinations)
+            lost = Dropped(now, node.name, parcel.message.id, Reason.BROKER_FAILED, owed)
+            self._carry_out(node, [Record(lost)], now)
+        for wire in node.wires.values():
+            at = now + wire.weather.delay_s
+            self._agenda.add(at, FAULT, self._link_down, wire.receiver, node.name)
+
+    def _restart(self, node: _Node, _: object, __: object, now: float) -> None:
+        """It comes back with nothing but its configuration, and its clients return."""
+        self._checker.restarted(node.name)
+        node.incarnation += 1
+        node.broker = self._broker(node.name, node.incarnation)
+        node.alive, node.wake_at = True, inf
+        for neighbour, wire in node.wires.items():
+            if wire.receiver.alive:
+                at = now + 2 * wire.weather.delay_s  # a handshake
+                self._agenda.add(at, FAULT, self._link_up, node, neighbour)
+                self._agenda.add(at, FAULT, self._link_up, wire.receiver, node.name)
+        self._subscribe_clients(node, now)
+
+    def _link_up(self, node: _Node, neighbour: str, _: object, now: float) -> None:
+        if node.alive and node.wires[neighbour].receiver.alive:
+            self._carry_out(node, node.broker.link_up(neighbour, now), now)
+            self._ready(node, neighbour, None, now)
+
+    def _link_down(self, node: _Node, neighbour: str, _: object, now: float) -> None:
+        if node.alive:
+            self._carry_out(node, node.broker.link_down(neighbour, now), now)
+
+    def _subscribe_clients(self, node: _Node, now: float) -> None:
+        for subscription in self._load.subscriptions:
+            if subscription.broker == node.name:
+                self._carry_out(node, node.broker.subscribe(subscription, now), now)
+
+    # ---- effects
+
+    def _carry_out(self, node: _Node, effects: list[Effect], now: float) -> None:
+        for effect in effects:
+            match effect:
+                case Send():
+                    self._send(node, effect, now)
+                case Record():
+                    self._record(effect)
+                case Deliver():
+                    self._checker.delivered(effect.message, effect.subscriptions)
+                case _:
+                    assert_never(effect)
+        wake_at = node.broker.wake_at()
+        if wake_at < node.wake_at:
+            node.wake_at = max(wake_at, now)  # a broker that was just made knows no time yet
+            self._agenda.add(node.wake_at, WAKE, self._wake, node)
+
+    def _send(self, node: _Node, send: Send, now: float) -> None:
+        wire, frame = node.wires[send.neighbour], send.frame
+        if type(frame) is Data:
+            self._hops += 1
+            message_id = frame.envelope.message.id
+            at = wire.weather.arrival(send.size_bytes, message_id, send.attempt, now)
+            if wire.limited:
+                free_at = wire.weather.free_at()
+                self._agenda.add(free_at, READY, self._ready, node, send.neighbour)
+            if at is not None:
+                at += self._processing_s
+        elif self._instant_acks and isinstance(frame, Ack):
+            at = now
+        else:
+            at = wire.weather.control_arrival(now)
+        if at is not None:
+            self._agenda.add(at, ARRIVAL, self._arrive, wire.receiver, node.name, frame)
+
+    def _record(self, record: Record) -> None:
+        row = record.row
+        self._recorder.record(row)
+        if isinstance(row, Published):
+            self._checker.published(row)
+        elif isinstance(row, Dropped):
+            self._checker.dropped(row)
