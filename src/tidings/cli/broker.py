@@ -1,0 +1,56 @@
+"""`tidings broker`: one live broker, from one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tidings.live.app import run_broker
+from tidings.live.config import BrokerConfig, load
+
+
+def broker(
+    config: Annotated[Path, typer.Argument(help="The broker's configuration, a TOML file")],
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether the file can be used")
+    ] = False,
+    attached: Annotated[
+        bool,
+        typer.Option(
+            "--attached",
+            help="End when standard input does, and report changes of links and subscriptions "
+            "as lines of JSON: for programs that start brokers, as `tidings up` does",
+        ),
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Announce in JSON: broker and ports, when it listens")
+    ] = False,
+) -> None:
+    """Run one broker of an overlay: MQTT for clients, links to its neighbours, a trace on disk.
+
+    \b
+    The smallest file:         With a neighbour:
+      name = "n1"                [[neighbour]]
+      mqtt_port = 1883           name = "n2"
+      link_port = 7001           host = "192.0.2.7"
+      traces = "traces"          port = 7001
+
+    Of each pair the broker whose name is smaller dials. SIGTERM or Ctrl-C ends it in good order.
+    """
+    chosen = load(config)
+    if check:
+        _say_checked(chosen, json)
+        return
+    run_broker(chosen, attached, json or attached)
+
+
+def _say_checked(config: BrokerConfig, json: bool) -> None:
+    neighbours = [neighbour.name for neighbour in config.neighbour]
+    if json:
+        print(msgspec.json.encode({"broker": config.name, "neighbours": neighbours}).decode())
+    else:
+        known = ", ".join(neighbours) or "none"
+        print(f"{config.source} can be used: broker {config.name}, neighbours: {known}.")

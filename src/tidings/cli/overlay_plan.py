@@ -1,0 +1,116 @@
+"""What does a scenario become on this machine? A configuration for each broker, with its ports."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from msgspec import Struct
+
+from tidings.core.errors import ConfigError
+from tidings.core.topology import Topology
+from tidings.core.weather import Conditions
+from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour
+from tidings.live.overlay import Intervals
+from tidings.sim.faults import outages
+from tidings.sim.network import conditions, estimates
+from tidings.sim.scenario import Scenario
+from tidings.sim.workload import Load, draw_load
+
+
+class Plan(Struct, frozen=True):
+    """All that is needed to run a scenario live."""
+
+    scenario: Scenario
+    run: str  # names this run's rows
+    traces: Path
+    brokers: dict[str, BrokerConfig]
+    broker_outages: dict[str, Intervals]
+    load: Load
+
+
+def plan(scenario: Scenario, run: str, traces: Path) -> Plan:
+    """Ports are chosen now; a port that is taken is an error that says what to do."""
+    overlay = scenario.overlay()
+    broken = outages(scenario, overlay)
+    links = conditions(scenario, overlay, broken)
+    both_ways = links | {(b, a): condition for (a, b), condition in links.items()}
+    link_ports = dict(zip(overlay.brokers, _free_ports(scenario, overlay), strict=True))
+    mqtt_ports = dict(zip(overlay.brokers, _mqtt_ports(scenario, overlay), strict=True))
+    brokers = {
+        name: BrokerConfig(
+            name=name,
+            host=scenario.live.host,
+            mqtt_port=mqtt_ports[name],
+            link_port=link_ports[name],
+            neighbour=tuple(_neighbours(scenario, overlay, name, link_ports, both_ways)),
+            broker=scenario.broker,
+            policy=scenario.policy,
+            run=run,
+            seed=scenario.run.seed,
+            traces=str(traces.absolute()),
+            flush_s=scenario.live.flush_s,
+        )
+        for name in overlay.brokers
+    }
+    return Plan(scenario, run, traces, brokers, broken.brokers, draw_load(scenario, overlay))
+
+
+def _neighbours(
+    scenario: Scenario,
+    overlay: Topology,
+    name: str,
+    ports: dict[str, int],
+    links: dict[tuple[str, str], Conditions],
+) -> list[Neighbour]:
+    known = estimates(scenario, overlay, name)
+    return [
+        Neighbour(
+            name=other,
+            host=scenario.live.host,
+            port=ports[other],
+            estimate=Estimate(delay_ms=e.delay_s * 1000, delivery_ratio=e.delivery_ratio)
+            if (e := known[other])
+            else None,
+            emulate=_emulated(scenario, links[name, other]),
+        )
+        for other in overlay.neighbours(name)
+    ]
+
+
+def _emulated(scenario: Scenario, link: Conditions) -> Emulate:
+    return Emulate(
+        delay_s=link.delay_s,
+        loss_ratio=link.loss_ratio,
+        rate_bytes_per_s=link.rate_bytes_per_s,
+        failure_probability=link.failure_probability,
+        failure_epoch_s=link.failure_epoch_s,
+        outages=link.outages,
+        processing_s=scenario.links.processing_ms / 1000,
+    )
+
+
+def _free_ports(scenario: Scenario, overlay: Topology) -> list[int]:
+    """Ports that are free now, one per broker; all are held until all are found."""
+    held = [socket.create_server((scenario.live.host, 0)) for _ in overlay.brokers]
+    ports = [listener.getsockname()[1] for listener in held]
+    for listener in held:
+        listener.close()
+    return ports
+
+
+def _mqtt_ports(scenario: Scenario, overlay: Topology) -> list[int]:
+    first = scenario.live.mqtt_port
+    if not first:
+        return [0] * len(overlay.brokers)
+    ports = list(range(first, first + len(overlay.brokers)))
+    for port in ports:
+        try:
+            socket.create_server((scenario.live.host, port)).close()
+        except OSError as error:
+            accepted = (
+                f"the first of {len(ports)} free ports, but {port} cannot be used "
+                f"({error.strerror}); try another, or 0 for any: --set live.mqtt_port=0"
+            )
+            raise ConfigError(scenario.source, "live.mqtt_port", first, accepted) from None
+    return ports

@@ -1,0 +1,118 @@
+"""`tidings sweep`: one scenario many times, with its parameters varied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from tidings.cli.tables import records, study_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tidings.pipeline.jobs.sweep import Report
+
+FAILED, INTERRUPTED = 1, 130
+PACE_OVER_S = 3600.0  # points take seconds to minutes: the time left follows from the last hour
+
+
+def sweep(
+    spec: Annotated[Path, typer.Argument(help="What to vary: a TOML file as studies/mesh20.toml")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results [default: results/<name>]")
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master [default: all cores of this machine]")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+) -> None:
+    """Simulate every point of a grid, on all cores or a cluster, and print the metrics.
+
+    Only points that are not in the folder yet run, so Ctrl-C loses nothing that has finished: the
+    same command goes on from there.
+    """
+    from tidings.pipeline.jobs.analyse import study_of
+    from tidings.pipeline.jobs.grid import read_spec
+    from tidings.pipeline.jobs.sweep import sweep as run_sweep
+    from tidings.pipeline.session import spark_session
+
+    chosen = read_spec(spec)
+    folder = out or Path("results") / chosen.name
+    with _progress(quiet or json, chosen.name) as tell:
+        report = run_sweep(chosen, folder, lambda: spark_session(master, "tidings sweep"), tell)
+    study = None
+    if not report.interrupted and len(report.failures) < report.points:
+        study = study_of(spark_session(master, "tidings sweep"), folder, chosen.name)
+    if json:
+        print(msgspec.json.encode(_result(report, study)).decode())
+    else:
+        _show(report, study, spec)
+    if report.interrupted or report.failures:
+        raise typer.Exit(INTERRUPTED if report.interrupted else FAILED)
+
+
+@contextmanager
+def _progress(silent: bool, name: str) -> Iterator[Callable[[int, int], None]]:
+    if silent:
+        yield lambda done, points: None
+        return
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("points,"),
+        TimeElapsedColumn(),
+        TextColumn("gone,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True),
+        transient=True,
+        speed_estimate_period=PACE_OVER_S,
+    )
+    with bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, points: bar.update(task, completed=done, total=points)
+
+
+def _result(report: Report, study: pd.DataFrame | None) -> dict[str, Any]:
+    table = [] if study is None else records(study)
+    return msgspec.structs.asdict(report) | {"metrics": table}
+
+
+def _show(report: Report, study: pd.DataFrame | None, spec: Path) -> None:
+    console, errors = Console(), Console(stderr=True)
+    if study is not None:
+        console.print(study_table(report.study, study))
+    for failure in report.failures:
+        errors.print(
+            f"Point {failure['point']} failed: scenario {failure['scenario']}, "
+            f"seed {failure['seed']}, {failure['parameters']}: {failure['error']}",
+            markup=False,
+            soft_wrap=True,
+        )
+    there = report.kept + report.ran
+    console.print(
+        f"{there} of {report.points} points are in {report.out}: {report.ran} ran now, "
+        f"{report.kept} were there ({report.seconds:.1f} s).",
+        soft_wrap=True,
+    )
+    if report.interrupted or report.failures:
+        rest = report.points - there
+        console.print(f"To run the other {rest}: tidings sweep {spec} --out {report.out}")
+    else:
+        console.print(f"Next: tidings analyse {report.out} --out {report.out}/tables")

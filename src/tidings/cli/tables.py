@@ -1,0 +1,80 @@
+"""Metrics as a person reads them: percentages, milliseconds, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isinf, isnan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.box import SIMPLE
+from rich.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_ROWS = 60  # on a screen; files and --json have all
+
+
+class Shown(NamedTuple):
+    """How a metric is printed: its heading with the unit, a factor, and decimals."""
+
+    heading: str
+    factor: float
+    decimals: int
+
+
+METRICS = {
+    "delivery_ratio": Shown("delivered %", 100, 2),
+    "on_time_ratio": Shown("in time %", 100, 2),
+    "packets_per_subscriber": Shown("packets per subscriber", 1, 2),
+    "deadline_s": Shown("deadline ms", 1000, 1),
+    "delay_p50_s": Shown("median delay ms", 1000, 1),
+    "delay_p95_s": Shown("95 % below ms", 1000, 1),
+}
+
+
+def study_table(title: str, study: pd.DataFrame) -> Table:
+    """A sweep: strategies and swept parameters, means over seeds ± half a confidence interval."""
+    labels = list(study.columns[: study.columns.get_loc("seeds") + 1])
+    labels = [name for name in labels if "." in name or study[name].nunique() > 1]
+    seeds = "" if "seeds" in labels else f" over {study['seeds'].iloc[0]} seeds"
+    shown = study.drop(columns="delay_p50_s")  # so that it fits a narrow terminal
+    return metrics_table(f"{title}: means{seeds} ± 95 % confidence", shown, labels)
+
+
+def metrics_table(title: str, frame: pd.DataFrame, labels: Iterable[str]) -> Table:
+    """The labels and all metrics of a frame, with ± half an interval where there is one."""
+    labels, metrics = list(labels), [name for name in METRICS if name in frame]
+    table = Table(title=title, title_justify="left", box=SIMPLE, show_edge=False, pad_edge=False)
+    for label in labels:
+        table.add_column(label.rpartition(".")[2].replace("_", " "))
+    for metric in metrics:
+        table.add_column(METRICS[metric].heading, justify="right")
+    rows: list[dict[str, Any]] = frame.head(MAX_ROWS).to_dict("records")
+    for row in rows:
+        cells = [_label(row[label]) for label in labels]
+        table.add_row(*cells, *(_cell(row, metric) for metric in metrics))
+    if len(frame) > MAX_ROWS:
+        table.caption = f"the first {MAX_ROWS} of {len(frame)} rows"
+    return table
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame for JSON."""
+    rows: list[dict[str, Any]] = frame.to_dict("records")
+    return rows
+
+
+def _label(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _cell(row: dict[str, Any], metric: str) -> str:
+    value, spread = row[metric], row.get(f"{metric}_interval")
+    if value is None or isnan(value) or isinf(value):
+        return "-"
+    _, factor, decimals = METRICS[metric]
+    shown = f"{value * factor:.{decimals}f}"
+    if spread is None or isnan(spread):
+        return shown
+    return f"{shown}±{spread * factor:.{decimals}f}"

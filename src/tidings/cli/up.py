@@ -1,0 +1,196 @@
+"""`tidings up`: a scenario as a live overlay on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from math import inf
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+import uvloop
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tidings.cli.overlay_plan import Plan, plan
+from tidings.cli.simulate import _changes as changes_of
+from tidings.cli.up_report import report, show_brokers, show_result
+from tidings.core.contract import Subscription
+from tidings.live.clock import Clock, wall_clock
+from tidings.live.overlay import Overlay
+from tidings.live.processes import BrokerDied
+from tidings.live.traffic import Place, Traffic, client_name, publication
+from tidings.pipeline.headline import read_tables
+from tidings.sim.scenario import load
+from tidings.sim.workload import publication_times
+
+BROKER_DIED, INTERRUPTED = 1, 130
+BEGIN_IN_S = 0.2  # until every broker has heard when the run began
+LOOK_EVERY_S = 0.1
+
+
+def up(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file")] = Path(
+        "scenarios/harmony.toml"
+    ),
+    seconds: Annotated[
+        float | None, typer.Option(help="How long to publish, instead of the file's run.seconds")
+    ] = None,
+    strategy: Annotated[str, typer.Option(help="Routing strategy, instead of the file's")] = "",
+    change: Annotated[
+        list[str], typer.Option("--set", help="Any parameter, as links.loss_ratio=0.01; repeatable")
+    ] = [],  # noqa: B006 - typer reads the default, nobody changes it
+    traffic: Annotated[
+        bool, typer.Option(help="Publish the scenario's traffic, or leave that to your clients")
+    ] = True,
+    traces: Annotated[
+        Path | None, typer.Option(help="Folder for trace rows, instead of the file's live.traces")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the result")] = False,
+) -> None:
+    """Bring a scenario up on this machine: real brokers, emulated links, real MQTT clients.
+
+    Each broker is a process of its own with an MQTT port that any client can use meanwhile. Ends
+    after --seconds of publishing, or with Ctrl-C, and prints what each subscriber got.
+    """
+    changes = changes_of(scenario, strategy, None, change)
+    if seconds is not None:
+        changes["run.seconds"] = seconds
+    chosen = load(scenario, changes)
+    run = f"{chosen.run.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    planned = plan(chosen, run, traces or Path(chosen.live.traces))
+    console = Console(quiet=quiet or json)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        clients = runner.run(_run(planned, seconds is None and not traffic, traffic, console))
+    tables = _rows_of(planned)
+    if json:
+        print(msgspec.json.encode(report(planned, clients, tables)).decode())
+    else:
+        show_result(Console(), planned, tables)
+
+
+def _rows_of(planned: Plan) -> dict[str, pa.Table]:
+    """The trace rows of this run; others may lie in the same folder."""
+    tables = read_tables(planned.traces)
+    return {name: rows.filter(pc.equal(rows["run"], planned.run)) for name, rows in tables.items()}
+
+
+async def _run(planned: Plan, endless: bool, speak: bool, console: Console) -> Traffic:
+    """The whole run. Whatever happens, no broker is left behind."""
+    clock, loop = wall_clock(), asyncio.get_running_loop()
+    overlay = Overlay(planned.brokers, planned.traces / ".brokers" / planned.run, clock)
+    traffic, interrupted = Traffic(clock), asyncio.Event()
+    preparing = asyncio.create_task(_prepare(planned, overlay, traffic, speak, console))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted.set)
+    try:
+        if not await _finished(preparing, interrupted):
+            print("tidings: interrupted before the run began", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED)
+        started_at = clock() + BEGIN_IN_S
+        overlay.begin(started_at, planned.broker_outages)
+        if speak:
+            _speak(planned, traffic, started_at)
+        run = planned.scenario.run
+        end_at = inf if endless else started_at + run.start_s + run.seconds
+        await _watch(overlay, traffic, interrupted, _Progress(console, clock, end_at))
+        traffic.hush()
+        await asyncio.sleep(run.drain_s)
+        overlay.check()
+    except BrokerDied as death:
+        print(f"tidings: {death}", file=sys.stderr)
+        raise typer.Exit(BROKER_DIED) from None
+    finally:
+        await traffic.stop()
+        await overlay.stop()
+    return traffic
+
+
+async def _prepare(
+    planned: Plan, overlay: Overlay, traffic: Traffic, speak: bool, console: Console
+) -> None:
+    """Brokers, links, clients and subscriptions: all there when this returns."""
+    await overlay.start()
+    show_brokers(console, planned, overlay)
+    wishes = planned.load.subscriptions if speak else ()
+    by_client: dict[tuple[str, str], list[Subscription]] = {}
+    for wish in wishes:
+        by_client.setdefault((wish.broker, client_name(wish)), []).append(wish)
+    for (broker, name), own in by_client.items():
+        traffic.connect(name, _place(planned, overlay, broker), own)
+    for index, publisher in enumerate(planned.load.publishers if speak else ()):
+        traffic.connect(_publisher(index), _place(planned, overlay, publisher.broker))
+    await traffic.ready()
+    if not await overlay.complete(len(wishes)):
+        console.print("Not every broker has all its links yet; the run begins without them.")
+
+
+async def _finished(task: asyncio.Task[None], interrupted: asyncio.Event) -> bool:
+    """Waits for the task; false, and the task is cancelled, if somebody interrupts it."""
+    waiting = asyncio.create_task(interrupted.wait())
+    await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if task.done():
+        task.result()
+        return True
+    task.cancel()
+    return False
+
+
+def _speak(planned: Plan, traffic: Traffic, started_at: float) -> None:
+    """Every publisher speaks when the scenario says."""
+    clients = {client.name: client for client in traffic.clients}
+    for index, publisher in enumerate(planned.load.publishers):
+        payload = bytes(publisher.payload_bytes)
+        packet = publication(publisher.topic, payload, publisher.contract())
+        times = publication_times(planned.scenario, index, publisher)
+        traffic.speak(clients[_publisher(index)], packet, (started_at + at for at in times))
+
+
+async def _watch(
+    overlay: Overlay, traffic: Traffic, interrupted: asyncio.Event, progress: _Progress
+) -> None:
+    """Shows how it goes until the time is up, or somebody has seen enough."""
+    with progress:
+        while not interrupted.is_set() and progress.show(traffic):
+            overlay.check()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+class _Progress:
+    """A bar with the time left, and what was said and heard so far."""
+
+    def __init__(self, console: Console, clock: Clock, end_at: float) -> None:
+        self._clock, self._begin_at, self._end_at = clock, clock(), end_at
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=console, transient=True)
+        total = None if end_at == inf else end_at - self._begin_at
+        self._task = self._bar.add_task("starting", total=total)
+
+    def __enter__(self) -> None:
+        self._bar.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def show(self, traffic: Traffic) -> bool:
+        """Tells how it goes; false when the time is up."""
+        now = self._clock()
+        counts = f"{traffic.published:,} published, {traffic.received:,} received"
+        self._bar.update(self._task, completed=now - self._begin_at, description=counts)
+        return now < self._end_at
+
+
+def _publisher(index: int) -> str:
+    return f"publisher-{index + 1}"
+
+
+def _place(planned: Plan, overlay: Overlay, broker: str) -> Place:
+    return planned.scenario.live.host, overlay.brokers[broker].mqtt_port

@@ -1,0 +1,69 @@
+"""What does a person see of a live run? Where to connect, and how it went for each subscriber."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from tidings.cli.overlay_plan import Plan
+from tidings.live.overlay import Overlay
+from tidings.live.traffic import Traffic
+from tidings.pipeline.headline import per_subscriber, summary
+
+
+def show_brokers(console: Console, plan: Plan, overlay: Overlay) -> None:
+    """Where every broker listens, and what to type to see a message travel."""
+    host = plan.scenario.live.host
+    table = Table(title=f"{plan.scenario.run.name}: {len(overlay.brokers)} brokers on {host}")
+    for column in ("broker", "MQTT port", "links to"):
+        table.add_column(column)
+    for name, broker in overlay.brokers.items():
+        links = ", ".join(neighbour.name for neighbour in broker.config.neighbour)
+        table.add_row(name, str(broker.mqtt_port), links)
+    console.print(table)
+    (first, here), *_, (last, there) = [(n, b.mqtt_port) for n, b in overlay.brokers.items()] * 2
+    console.print(f"While it runs, listen at {last} and speak at {first}, in two other terminals:")
+    console.print(f"  mosquitto_sub -h {host} -p {there} -t 'hello/#' -v", highlight=False)
+    console.print(f"  mosquitto_pub -h {host} -p {here} -t hello/world -m hi", highlight=False)
+
+
+def report(plan: Plan, traffic: Traffic, tables: dict[str, pa.Table]) -> dict[str, Any]:
+    """Everything there is to say, for a script."""
+    return {
+        "scenario": plan.scenario.run.name,
+        "strategy": plan.scenario.broker.strategy,
+        "run": plan.run,
+        "traces": str(plan.traces),
+        "published": traffic.published,
+        "unpublished": traffic.unpublished,
+        "received": traffic.received,
+        **msgspec.structs.asdict(summary(tables)),
+        "subscribers": [msgspec.structs.asdict(s) for s in per_subscriber(tables)],
+    }
+
+
+def show_result(console: Console, plan: Plan, tables: dict[str, pa.Table]) -> None:
+    """On-time ratio and delay per subscriber."""
+    strategy = plan.scenario.broker.strategy
+    table = Table(title=f"{plan.scenario.run.name}: {strategy}: delay and delivery by subscriber")
+    table.add_column("subscription", no_wrap=True)
+    headings = ("deadline", "messages", "on time", "delivered", "median", "95 %")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in per_subscriber(tables):
+        table.add_row(
+            row.subscription,
+            f"{row.deadline_s * 1000:g} ms",
+            f"{row.expected:,}",
+            f"{row.on_time_ratio:.2%}",
+            f"{row.delivery_ratio:.2%}",
+            f"{row.delay_p50_s * 1000:.1f} ms",
+            f"{row.delay_p95_s * 1000:.1f} ms",
+        )
+    console.print(table)
+    console.print(f"Trace rows of run {plan.run} are in {plan.traces}.")
+    console.print(f"Next: tidings analyse {plan.traces}", highlight=False)

@@ -1,0 +1,137 @@
+"""What is one live broker told? A TOML file, checked as a whole before anything listens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from tidings.broker.settings import Settings
+from tidings.core.document import convert, read_toml
+from tidings.core.errors import ConfigError, FilterError
+from tidings.core.estimates import LinkEstimate
+from tidings.core.policy import NotNegative, Policy, Positive, Ratio
+from tidings.core.topic import check_filter
+from tidings.core.weather import Conditions
+
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+Name = Annotated[str, Meta(min_length=1)]
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of the file: a misspelt parameter is an error, not a silent default."""
+
+
+class Estimate(_Table, frozen=True):
+    """What is believed of a link before anything was measured."""
+
+    delay_ms: NotNegative
+    delivery_ratio: Ratio = 1.0
+
+
+class Emulate(_Table, frozen=True):
+    """Conditions put upon what leaves for a neighbour; see `core.weather.Conditions`."""
+
+    delay_s: NotNegative = 0.0
+    loss_ratio: Ratio = 0.0
+    rate_bytes_per_s: Positive = inf
+    failure_probability: Ratio = 0.0
+    failure_epoch_s: Positive = 1.0
+    outages: tuple[tuple[float, float], ...] = ()  # since `started_at`; sorted, disjoint
+    processing_s: NotNegative = 0.0  # what the receiver is made to add to each data frame
+
+    def conditions(self) -> Conditions:
+        return Conditions(
+            self.delay_s,
+            self.loss_ratio,
+            self.rate_bytes_per_s,
+            self.failure_probability,
+            self.failure_epoch_s,
+            self.outages,
+        )
+
+
+class Neighbour(_Table, frozen=True, kw_only=True):
+    """A broker to have a link with. Of each pair the one whose name is smaller dials."""
+
+    name: Name
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=1, le=65_535)]  # its link_port
+    estimate: Estimate | None = None
+    emulate: Emulate | None = None
+
+    def known(self) -> LinkEstimate | None:
+        stated = self.estimate
+        return LinkEstimate(stated.delay_ms / 1000, stated.delivery_ratio) if stated else None
+
+
+class Mqtt(_Table, frozen=True):
+    """What one client may cost."""
+
+    max_packet_bytes: Annotated[int, Meta(ge=128, le=268_435_455)] = 1 << 20
+    connect_within_s: Positive = 10.0  # from the connection to its CONNECT
+    max_unsent_bytes: Annotated[int, Meta(ge=1024)] = 16 << 20  # then a slow reader loses messages
+
+
+class BrokerConfig(_Table, frozen=True):
+    name: Name
+    host: str = "127.0.0.1"  # where it listens
+    mqtt_port: Port = 1883  # 0: any free one
+    link_port: Port = 0  # for neighbours; 0: any free one
+    neighbour: tuple[Neighbour, ...] = ()
+    broker: Settings = Settings()
+    policy: tuple[Policy, ...] = ()
+    mqtt: Mqtt = Mqtt()
+
+    run: Annotated[str, Meta(pattern="^[A-Za-z0-9]")] = "live"  # names the run in the trace
+    seed: int = 1  # of emulated chance
+    incarnation: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0  # must grow; 0: taken from the clock
+    started_at: float | None = None  # origin of emulated faults, Unix time; until then all is well
+    traces: str = "traces"  # folder
+    flush_s: Positive = 1.0  # trace rows reach the disk this often
+
+    source: str = ""  # the file it was read from
+
+    def settings(self) -> Settings:
+        """What the broker itself is set to, with the policies of this file."""
+        policies = tuple(policy.topic_policy() for policy in self.policy)
+        return replace(self.broker, policies=policies)
+
+
+def load(path: Path) -> BrokerConfig:
+    """The configuration in a file."""
+    return parse(read_toml(path), str(path))
+
+
+def parse(document: dict[str, Any], source: str) -> BrokerConfig:
+    """The configuration that a document describes."""
+    config = replace(convert(document, BrokerConfig, source), source=source)
+    for field, value, accepted in _faults(config):
+        raise ConfigError(source, field, value, accepted)
+    config.settings().checked(source)
+    return config
+
+
+def _faults(config: BrokerConfig) -> Iterator[tuple[str, object, str]]:
+    """What the types cannot say."""
+    pinned, names = config.broker.estimates == "pinned", {config.name}
+    for place, neighbour in enumerate(config.neighbour):
+        where = f"neighbour[{place}]"
+        if neighbour.name in names:
+            yield f"{where}.name", neighbour.name, "a name of its own, not this broker's"
+        names.add(neighbour.name)
+        if pinned and neighbour.estimate is None:
+            yield f"{where}.estimate", None, 'a delay_ms, because broker.estimates is "pinned"'
+        outages = neighbour.emulate.outages if neighbour.emulate else ()
+        edges = [edge for outage in outages for edge in outage]
+        if edges != sorted(set(edges)):
+            yield f"{where}.emulate.outages", outages, "[from, to] pairs, sorted and disjoint"
+    for place, policy in enumerate(config.policy):
+        try:
+            check_filter(policy.topic)
+        except FilterError as fault:
+            yield f"policy[{place}].topic", policy.topic, f"a topic filter ({fault.problem})"

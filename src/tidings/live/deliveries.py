@@ -1,0 +1,123 @@
+"""How does one message reach a hundred clients for little more than the price of one?
+
+Messages that follow each other mostly go to the same clients. So a run of them is encoded once per
+protocol version, joined once, and the same bytes are handed to every client of the run. A message
+for other clients ends the run, which keeps each client's messages in the order of the broker.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tidings.broker.effects import Deliver
+from tidings.mqtt.packets import MQTT_3_1_1, MQTT_5
+from tidings.mqtt.properties import NO_PROPERTIES
+from tidings.mqtt.publishing import delivered_properties, encode_publish
+
+REMEMBERED_GROUPS = 10_000
+
+
+class Client(Protocol):
+    """A connection, as seen from here."""
+
+    version: int
+    max_packet_bytes: float
+
+    def offer(self, data: bytes, messages: int) -> None: ...
+    def flush(self) -> None: ...
+
+
+class Group:
+    """The clients behind some subscriptions: each once, however many of them are its own."""
+
+    def __init__(self, clients: list[tuple[Client, bool]]) -> None:
+        """Each client comes with whether it wants what it published itself."""
+        unique: dict[Client, bool] = {}
+        for client, echo in clients:
+            unique[client] = unique.get(client, False) or echo
+        versions = (MQTT_3_1_1, MQTT_5)
+        self.by_version = [(v, [c for c in unique if c.version == v]) for v in versions]
+        self.without_echo = frozenset(client for client, echo in unique.items() if not echo)
+
+
+class Deliveries:
+    """What is on its way to local clients in this round."""
+
+    def __init__(self) -> None:
+        self._takers_by_id: dict[str, tuple[Client, bool]] = {}
+        self._groups: dict[tuple[str, ...], Group] = {}
+        self._takers: tuple[str, ...] = ()
+        self._run: list[Deliver] = []
+        self._touched: dict[Client, None] = {}
+        self.speaker: Client | None = None  # whose packets are being handled
+
+    def enlist(self, subscription_id: str, client: Client, echo: bool) -> None:
+        """From now on this client takes what is for this subscription; its own words with echo."""
+        self._spill()
+        self._takers_by_id[subscription_id] = (client, echo)
+        self._groups.clear()
+
+    def dismiss(self, subscription_id: str) -> None:
+        """The subscription has ended."""
+        self._spill()
+        self._takers_by_id.pop(subscription_id, None)
+        self._groups.clear()
+
+    def add(self, deliver: Deliver) -> None:
+        takers = deliver.subscriptions
+        if takers is not self._takers and takers != self._takers:
+            self._spill()
+            self._takers = takers
+        self._run.append(deliver)
+
+    def flush(self) -> None:
+        """Every client's part of this round is written, at once."""
+        if self._run:
+            self._spill()
+        if self._touched:
+            for client in self._touched:
+                client.flush()
+            self._touched.clear()
+
+    def _spill(self) -> None:
+        """The run goes to its clients."""
+        run = self._run
+        if not run:
+            return
+        group = self._groups.get(self._takers) or self._group(self._takers)
+        for version, clients in group.by_version:
+            if self.speaker in group.without_echo:
+                clients = [client for client in clients if client is not self.speaker]
+            if clients:
+                self._hand_out(clients, _encoded(run, version))
+        run.clear()
+
+    def _hand_out(self, clients: list[Client], packets: list[bytes]) -> None:
+        data, count, touched = b"".join(packets), len(packets), self._touched
+        largest_bytes = max(map(len, packets))
+        for client in clients:
+            touched[client] = None
+            if client.max_packet_bytes >= largest_bytes:
+                client.offer(data, count)
+            else:
+                fitting = [p for p in packets if len(p) <= client.max_packet_bytes]
+                client.offer(b"".join(fitting), len(fitting))
+
+    def _group(self, takers: tuple[str, ...]) -> Group:
+        known = self._takers_by_id
+        group = Group([known[taker] for taker in takers if taker in known])
+        if len(self._groups) >= REMEMBERED_GROUPS:
+            self._groups.clear()
+        self._groups[takers] = group
+        return group
+
+
+def _encoded(run: list[Deliver], version: int) -> list[bytes]:
+    """Each message of the run as a PUBLISH packet."""
+    packets = []
+    for deliver in run:
+        message, properties = deliver.message, NO_PROPERTIES
+        if version == MQTT_5 and (message.headers or message.properties):
+            properties = delivered_properties(message.headers, message.properties, deliver.age_s)
+        packets.append(encode_publish(message.topic, message.payload, properties, version))
+    return packets

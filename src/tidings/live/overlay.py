@@ -1,0 +1,86 @@
+"""How do brokers become an overlay, and fail on schedule?
+
+All start at once; the overlay is complete when every broker has all its links and knows all
+subscriptions. From the instant at which the run begins, brokers are killed and started again as
+their outages say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tidings.live.clock import Clock
+from tidings.live.config import BrokerConfig
+from tidings.live.processes import BrokerProcess
+
+COMPLETE_WITHIN_S = 60.0
+
+Intervals = tuple[tuple[float, float], ...]
+
+
+class Overlay:
+    """All brokers of a run, each in its own process."""
+
+    def __init__(self, configs: Mapping[str, BrokerConfig], folder: Path, clock: Clock) -> None:
+        """`folder` takes the brokers' configuration files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.brokers = {
+            name: BrokerProcess(config, folder / f"{number:03}.toml")
+            for number, (name, config) in enumerate(configs.items())
+        }
+        self._clock = clock
+        self._faults: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Returns when every broker listens."""
+        await asyncio.gather(*(broker.start(incarnation=1) for broker in self.brokers.values()))
+
+    async def complete(self, subscriptions: int) -> bool:
+        """Waits until all links are up and all subscriptions known everywhere, if they ever are."""
+        waits = (_complete(broker, subscriptions) for broker in self.brokers.values())
+        return all(await asyncio.gather(*waits))
+
+    def begin(self, started_at: float, outages: Mapping[str, Intervals]) -> None:
+        """The run begins then; brokers fail by this schedule, in seconds from there."""
+        for name, broker in self.brokers.items():
+            broker.begin(started_at)
+            if outages.get(name):
+                failing = self._fail_and_return(broker, started_at, outages[name])
+                self._faults.append(asyncio.create_task(failing))
+
+    def check(self) -> None:
+        """Raises if something went wrong that was not meant to."""
+        for broker in self.brokers.values():
+            broker.check()
+        for task in self._faults:
+            if task.done():
+                task.result()
+
+    async def stop(self) -> None:
+        """Ends all brokers in good order; their traces are complete when this returns."""
+        for task in self._faults:
+            task.cancel()
+        await asyncio.gather(*self._faults, return_exceptions=True)
+        await asyncio.gather(*(broker.stop() for broker in self.brokers.values()))
+
+    async def _fail_and_return(
+        self, broker: BrokerProcess, started_at: float, outages: Intervals
+    ) -> None:
+        for number, (from_s, to_s) in enumerate(outages):
+            await asyncio.sleep(max(0.0, started_at + from_s - self._clock()))
+            await broker.kill()
+            await asyncio.sleep(max(0.0, started_at + to_s - self._clock()))
+            await broker.start(incarnation=2 + number, started_at=started_at)
+
+
+async def _complete(broker: BrokerProcess, subscriptions: int) -> bool:
+    wanted = {neighbour.name for neighbour in broker.config.neighbour}
+
+    def holds(status: dict[str, Any]) -> bool:
+        links, known = status.get("links", ()), status.get("subscriptions", -1)
+        return set(links) == wanted and known >= subscriptions
+
+    return await broker.until(holds, COMPLETE_WITHIN_S)

@@ -1,0 +1,70 @@
+"""What has a client stated, and can this broker keep it?
+
+The user properties of MQTT 5 are read by `mqtt.contracts`; what they name (a strategy, a predicate)
+is checked here against what exists, and refused with the accepted names. Messages of one kind state
+the same again and again, so what was found is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidings.core.contract import BEST_EFFORT, Contract, Subscription, subscription_id
+from tidings.core.errors import PredicateError, WireError
+from tidings.core.message import Message
+from tidings.core.predicate import parse
+from tidings.mqtt.contracts import stated_contract
+from tidings.mqtt.packets import Publish
+from tidings.mqtt.properties import Pairs, Properties
+from tidings.mqtt.publishing import headers_of
+from tidings.mqtt.reasons import ReasonCode
+from tidings.routing import ROUTERS
+
+REMEMBERED = 8_192  # statements; then it starts afresh
+
+_Stated = tuple[Contract, Pairs, bytes]
+
+
+class Publications:
+    """Turns PUBLISH packets that carry properties into messages."""
+
+    def __init__(self, default_contract: Callable[[str], Contract]) -> None:
+        self._default_contract = default_contract
+        self._known: dict[tuple[str, Properties], _Stated] = {}
+
+    def message(self, message_id: int, packet: Publish) -> Message:
+        """The message that a packet brings, under the contract it states."""
+        key = (packet.topic, packet.properties)
+        contract, pairs, headers = self._known.get(key) or self._read(*key)
+        return Message(message_id, packet.topic, packet.payload, contract, pairs, headers)
+
+    def _read(self, topic: str, properties: Properties) -> _Stated:
+        pairs, default = properties.user_properties, self._default_contract(topic)
+        contract, _ = stated_contract(pairs, properties.message_expiry_s, default)
+        _check_strategy(contract)
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        stated = self._known[topic, properties] = (contract, pairs, headers_of(properties))
+        return stated
+
+
+def wishes(broker: str, client: str, topics: list[str], pairs: Pairs) -> list[Subscription]:
+    """The subscriptions of one SUBSCRIBE, whose properties hold for all its filters."""
+    contract, where = stated_contract(pairs, None, BEST_EFFORT)
+    _check_strategy(contract)
+    if where:
+        try:
+            parse(where)
+        except PredicateError as fault:
+            raise WireError(str(fault), ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR) from None
+    return [
+        Subscription(subscription_id(broker, client, topic), broker, topic, where or "", contract)
+        for topic in topics
+    ]
+
+
+def _check_strategy(contract: Contract) -> None:
+    if contract.strategy and contract.strategy not in ROUTERS:
+        accepted = ", ".join(sorted(ROUTERS))
+        problem = f"user property strategy is {contract.strategy!r}, but accepted is: {accepted}."
+        raise WireError(problem, ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR)

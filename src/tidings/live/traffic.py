@@ -1,0 +1,179 @@
+"""Who speaks and listens in a live run? MQTT 5 clients, one connection each, on our own codec.
+
+A client connects, subscribes and stays; if its broker goes away it comes back, again and again.
+Contracts are stated as any MQTT 5 client would state them, in user properties.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+
+from tidings.core.contract import BEST_EFFORT, Contract, Subscription
+from tidings.live.clock import Clock
+from tidings.mqtt.codec import Decoder, encode, encode_publish
+from tidings.mqtt.packets import (
+    MQTT_5,
+    Connack,
+    Connect,
+    Disconnect,
+    Packet,
+    Publish,
+    Suback,
+    Subscribe,
+    TopicFilter,
+)
+from tidings.mqtt.properties import Pairs, Properties
+
+RETRY_S = 0.1
+CONNECT_WITHIN_S = 5.0
+READ_BYTES = 65_536
+
+Place = tuple[str, int]
+
+
+class TrafficClient:
+    """One MQTT 5 connection that is made again whenever it is lost."""
+
+    def __init__(self, name: str, place: Place, wishes: Iterable[Subscription] = ()) -> None:
+        self.name, self._place, self._wishes = name, place, list(wishes)
+        self.received = 0  # messages
+        self.refused = ""  # why a subscription was not granted
+        self.ready = asyncio.Event()  # connected, and all subscriptions granted
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def run(self) -> None:
+        """Stays connected until cancelled."""
+        while True:
+            try:
+                await self._converse()
+            except OSError:
+                pass  # the broker is down, which may be part of the scenario
+            finally:
+                self.ready.clear()
+                self._hang_up()
+            await asyncio.sleep(RETRY_S)
+
+    def publish(self, data: bytes) -> bool:
+        """Sends an encoded packet; false if there is no connection."""
+        if self._writer is None or not self.ready.is_set():
+            return False
+        self._writer.write(data)
+        return True
+
+    async def _converse(self) -> None:
+        async with asyncio.timeout(CONNECT_WITHIN_S):
+            reader, self._writer = await asyncio.open_connection(*self._place)
+        decoder, granted = Decoder(version=MQTT_5), 0
+        self._writer.write(encode(Connect(MQTT_5, self.name), MQTT_5))
+        self._writer.writelines(_subscribe(n, w) for n, w in enumerate(self._wishes, start=1))
+        while data := await reader.read(READ_BYTES):
+            for packet in _packets(decoder, data):
+                if isinstance(packet, Publish):
+                    self.received += 1
+                elif isinstance(packet, Connack | Suback):
+                    granted += self._granted(packet)
+            if granted == len(self._wishes) + 1:
+                self.ready.set()
+
+    def _granted(self, answer: Connack | Suback) -> int:
+        code = max(answer.codes) if isinstance(answer, Suback) else answer.code
+        if code >= 0x80:
+            reason = answer.properties.reason_string
+            self.refused = f"client {self.name} was refused with code {code:#04x}: {reason}"
+        return 1
+
+    def _hang_up(self) -> None:
+        if self._writer is not None:
+            if not self._writer.is_closing():
+                self._writer.write(encode(Disconnect(), MQTT_5))
+            self._writer.close()
+            self._writer = None
+
+
+class Traffic:
+    """All clients of a run."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.clients: list[TrafficClient] = []
+        self.published = self.unpublished = 0
+        self._connections: list[asyncio.Task[None]] = []
+        self._speakers: list[asyncio.Task[None]] = []
+
+    def connect(
+        self, name: str, place: Place, wishes: Iterable[Subscription] = ()
+    ) -> TrafficClient:
+        client = TrafficClient(name, place, wishes)
+        self.clients.append(client)
+        self._connections.append(asyncio.create_task(client.run()))
+        return client
+
+    async def ready(self) -> None:
+        """Returns when every client is connected and has what it asked for."""
+        await asyncio.gather(*(client.ready.wait() for client in self.clients))
+
+    @property
+    def received(self) -> int:
+        return sum(client.received for client in self.clients)
+
+    def speak(self, client: TrafficClient, data: bytes, times: Iterator[float]) -> None:
+        """Has a client send the same packet at each of these instants."""
+        self._speakers.append(asyncio.create_task(self._keep_speaking(client, data, times)))
+
+    def hush(self) -> None:
+        """Nobody says anything more; who listens goes on."""
+        for speaker in self._speakers:
+            speaker.cancel()
+
+    async def stop(self) -> None:
+        """Everybody leaves."""
+        self.hush()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._speakers, *self._connections, return_exceptions=True)
+
+    async def _keep_speaking(
+        self, client: TrafficClient, data: bytes, times: Iterator[float]
+    ) -> None:
+        for at in times:
+            in_s = at - self._clock()
+            if in_s > 0:
+                await asyncio.sleep(in_s)
+            if client.publish(data):
+                self.published += 1
+            else:
+                self.unpublished += 1
+
+
+def publication(topic: str, payload: bytes, contract: Contract) -> bytes:
+    """A PUBLISH packet under a contract."""
+    return encode_publish(topic, payload, Properties(user_properties=stated(contract)), MQTT_5)
+
+
+def stated(contract: Contract, where: str = "") -> Pairs:
+    """What is not the default, as user properties."""
+    pairs = {
+        "deadline-ms": (contract.deadline_s != BEST_EFFORT.deadline_s, contract.deadline_s * 1000),
+        "price": (contract.price != BEST_EFFORT.price, contract.price),
+        "late": (contract.late != BEST_EFFORT.late, contract.late),
+        "where": (bool(where), where),
+    }
+    return tuple((name, str(value)) for name, (differs, value) in pairs.items() if differs)
+
+
+def client_name(wish: Subscription) -> str:
+    """The client whose subscription this is; see `core.contract.subscription_id`."""
+    return wish.id[len(wish.broker) + 1 : -len(wish.topic) - 1]
+
+
+def _subscribe(packet_id: int, wish: Subscription) -> bytes:
+    properties = Properties(user_properties=stated(wish.contract, wish.where))
+    return encode(Subscribe(packet_id, (TopicFilter(wish.topic),), properties), MQTT_5)
+
+
+def _packets(decoder: Decoder, data: bytes) -> Iterator[Packet]:
+    if decoder.receive(data):
+        while (packet := decoder.next_packet()) is not None:
+            yield packet
+        decoder.keep_rest()

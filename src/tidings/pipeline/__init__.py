@@ -1,0 +1,1 @@
+"""Trace rows in, tidy tables out, on Spark: the only room that imports PySpark."""

@@ -1,0 +1,147 @@
+"""Which points are missing, and how do they get done? One simulation per task, on all executors.
+
+Only points without a `finished` row in `points` run. The job goes on in a thread of its own while
+the caller is told how many points are done, by looking at what has appeared on disk: what a person
+sees is what would be kept if the machine stopped now.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from msgspec import Struct
+from pyspark.sql import SparkSession
+
+from tidings.core.errors import TidingsError
+from tidings.pipeline.files import FINISHED, POINT_SCHEMA, POINTS, parquet_files, read_files
+from tidings.pipeline.jobs.grid import Point, Spec, points_of
+from tidings.pipeline.jobs.points import (
+    TASK_SCHEMA,
+    Task,
+    partition,
+    remove_stale_drafts,
+    run_tasks,
+)
+from tidings.pipeline.schemas import POINT_TYPE
+
+POLL_S = 0.2
+CANCEL_WITHIN_S = 15.0
+
+Progress = Callable[[int, int], None]  # points that are there, all points
+
+
+class Report(Struct, frozen=True):
+    """What a sweep has done."""
+
+    study: str
+    out: str
+    points: int
+    kept: int  # were there already
+    ran: int  # finished now
+    failures: list[dict[str, Any]]  # rows of `points`
+    interrupted: bool
+    seconds: float
+
+
+def sweep(spec: Spec, out: Path, session: Callable[[], SparkSession], progress: Progress) -> Report:
+    """Run what is missing. Ctrl-C ends it early; what has finished stays."""
+    started_at = time.perf_counter()
+    points = points_of(spec)
+    done = _rows(spec, out)
+    missing = [p for p in points if done.get(p.name, {}).get("status") != FINISHED]
+    for point in missing:
+        _file(spec, out, point).unlink(missing_ok=True)  # the row of a failure
+    remove_stale_drafts(out)
+    interrupted = bool(missing) and not _run(spec, out, points, missing, session, progress)
+    rows = [row for p in missing if (row := _rows(spec, out).get(p.name))]
+    failures = [row for row in rows if row["status"] != FINISHED]
+    return Report(
+        spec.name,
+        str(out),
+        len(points),
+        len(points) - len(missing),
+        len(rows) - len(failures),
+        failures,
+        interrupted,
+        time.perf_counter() - started_at,
+    )
+
+
+def _run(
+    spec: Spec,
+    out: Path,
+    points: list[Point],
+    missing: list[Point],
+    session: Callable[[], SparkSession],
+    progress: Progress,
+) -> bool:
+    """True if it ran to its end, False if it was interrupted."""
+    files, kept = [_file(spec, out, point) for point in missing], len(points) - len(missing)
+    progress(kept, len(points))
+    job = _Job(session(), [_task(spec, out, point) for point in missing])
+    try:
+        while not job.ended(POLL_S):
+            progress(kept + sum(file.exists() for file in files), len(points))
+    except KeyboardInterrupt:
+        job.cancel()
+        return False
+    progress(kept + sum(file.exists() for file in files), len(points))
+    return True
+
+
+class _Job:
+    """The Spark job, in a thread of its own."""
+
+    def __init__(self, spark: SparkSession, tasks: list[Task]) -> None:
+        self._spark = spark
+        self._error: Exception | None = None
+        self._thread = Thread(target=self._work, args=(tasks,), name="sweep", daemon=True)
+        self._thread.start()
+
+    def ended(self, within_s: float) -> bool:
+        self._thread.join(within_s)
+        if self._error is not None:
+            problem = str(self._error).strip().partition("\n")[0]
+            raise TidingsError(
+                f"Spark could not run the sweep to its end: {problem}. The points that finished "
+                f"are kept; the same command runs the rest."
+            ) from self._error
+        return not self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """End it for good: a cancelled task would go on for 2 s and might still finish a point."""
+        self._spark.sparkContext.cancelAllJobs()
+        self._spark.stop()
+        self._thread.join(CANCEL_WITHIN_S)
+
+    def _work(self, tasks: list[Task]) -> None:
+        rows = [{"number": n} | msgspec.structs.asdict(task) for n, task in enumerate(tasks)]
+        try:
+            frame = self._spark.createDataFrame(pa.Table.from_pylist(rows, TASK_SCHEMA))
+            one_each = frame.repartitionById(len(tasks), "number")
+            one_each.mapInArrow(run_tasks, POINT_TYPE).select("point").collect()
+        except Exception as error:
+            self._error = error
+
+
+def _task(spec: Spec, out: Path, point: Point) -> Task:
+    parameters = msgspec.json.encode(point.parameters).decode()
+    scenario = msgspec.msgpack.encode(point.scenario)
+    return Task(spec.name, point.name, parameters, scenario, str(out.absolute()))
+
+
+def _file(spec: Spec, out: Path, point: Point) -> Path:
+    place = partition(spec.name, point.scenario.broker.strategy)
+    return out / POINTS / place / f"{point.name}.parquet"
+
+
+def _rows(spec: Spec, out: Path) -> dict[str, dict[str, Any]]:
+    """What is known of each point of this study."""
+    files = parquet_files(out / POINTS / f"study={spec.name}")
+    return {row["point"]: row for row in read_files(files, POINT_SCHEMA).to_pylist()}

@@ -1,0 +1,127 @@
+"""What became of each message, for each who wanted it? Trace rows joined to outcomes, in Arrow.
+
+One outcome per publication and interested subscription. A copy that is dropped may have a sibling
+that arrives, so delivered wins over dropped, and dropped over in flight; where copies compete, the
+earliest row counts. `pipeline.transforms.outcomes` means exactly the same on Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+IN_TIME, LATE, DROPPED, IN_FLIGHT = "in-time", "late", "dropped", "in-flight"
+
+# Instants of today's clock are exact to a quarter of a microsecond as float seconds; a message
+# whose delay equals its deadline is in time.
+GRAIN_S = 1e-6
+
+By = Literal["clock", "age"]
+
+OUTCOME_COLUMNS = (
+    "run",
+    "message",
+    "topic",
+    "strategy",
+    "publisher_broker",
+    "published_at",
+    "subscription",
+    "subscriber_broker",
+    "deadline_s",
+    "price",
+    "outcome",
+    "reason",
+    "delay_s",
+    "hops",
+)
+
+
+def outcomes(tables: Mapping[str, pa.Table], by: By = "clock") -> pa.Table:
+    """One row per publication and interested subscription (`OUTCOME_COLUMNS`), sorted.
+
+    `by` says what a delay is: the difference of two `clock`s, which must agree, or the `age` that
+    the envelope told, which needs no common clock.
+    """
+    contracts = _contracts(tables["subscribed"])
+    joined = (
+        _pairs(tables["published"])
+        .join(contracts, ["run", "subscription"])
+        .join(_arrivals(tables["delivered"]), ["run", "message", "subscription"])
+        .join(_drops(tables["dropped"]), ["run", "message", "subscriber_broker"])
+    )
+    order = [(name, "ascending") for name in ("run", "published_at", "message", "subscription")]
+    return _judged(joined, by).select(OUTCOME_COLUMNS).sort_by(order)
+
+
+def _pairs(published: pa.Table) -> pa.Table:
+    """One row per publication and subscription that its broker knew to be interested."""
+    columns = {
+        "broker": "publisher_broker",
+        "at": "published_at",
+        "deadline_s": "publisher_deadline_s",
+        "price": "publisher_price",
+    }
+    wanted = published.select(["run", "message", "topic", "strategy", "interested", *columns])
+    pairs = _exploded(wanted, "interested", "subscription")
+    pairs = pairs.rename_columns([columns.get(name, name) for name in pairs.column_names])
+    homes = pc.extract_regex(pairs["subscription"], r"^(?P<broker>[^/]*)")
+    return pairs.append_column("subscriber_broker", pc.struct_field(homes, "broker"))
+
+
+def _contracts(subscribed: pa.Table) -> pa.Table:
+    """What each subscription asks for; of one that was renewed, what it asked for last."""
+    wishes = subscribed.filter(subscribed["active"])
+    last = _first_of(wishes, ["run", "subscription"], ["at", "deadline_s", "price"], "descending")
+    return last.select(["run", "subscription", "deadline_s", "price"])
+
+
+def _arrivals(delivered: pa.Table) -> pa.Table:
+    """The first delivery of each message to each subscription."""
+    each = _exploded(delivered.drop_columns(["world", "broker"]), "subscriptions", "subscription")
+    keys = ["run", "message", "subscription"]
+    first = _first_of(each, keys, ["at", "age_s", "hops"], "ascending")
+    return first.rename_columns({"at": "delivered_at"})
+
+
+def _drops(dropped: pa.Table) -> pa.Table:
+    """The first reason for which a copy for each broker was given up."""
+    each = _exploded(dropped.drop_columns(["world", "broker"]), "destinations", "subscriber_broker")
+    keys = ["run", "message", "subscriber_broker"]
+    return _first_of(each, keys, ["at", "reason"], "ascending").select([*keys, "reason"])
+
+
+def _judged(joined: pa.Table, by: By) -> pa.Table:
+    """With deadline, price, delay, outcome and reason."""
+    deadline_s = pc.min_element_wise(joined["publisher_deadline_s"], joined["deadline_s"])
+    price = pc.multiply(joined["publisher_price"], pc.fill_null(joined["price"], 1.0))
+    by_clock = pc.subtract(joined["delivered_at"], joined["published_at"])
+    delay_s = joined["age_s"] if by == "age" else by_clock
+    in_time = pc.less_equal(delay_s, pc.add(deadline_s, GRAIN_S))
+    undelivered = pc.if_else(pc.is_valid(joined["reason"]), DROPPED, IN_FLIGHT)
+    outcome = pc.coalesce(pc.if_else(in_time, IN_TIME, LATE), undelivered)
+    reason = pc.if_else(pc.equal(outcome, DROPPED), joined["reason"], pa.scalar(None, pa.string()))
+    values = {
+        "deadline_s": deadline_s,
+        "price": price,
+        "delay_s": delay_s,
+        "outcome": outcome,
+        "reason": reason,
+    }
+    return pa.table({name: joined[name] for name in joined.column_names} | values)
+
+
+def _exploded(table: pa.Table, lists: str, item: str) -> pa.Table:
+    """One row per item of a column of lists."""
+    column = table[lists].combine_chunks()
+    rows = table.drop_columns([lists]).take(pc.list_parent_indices(column))
+    return rows.append_column(item, pc.list_flatten(column))
+
+
+def _first_of(table: pa.Table, keys: list[str], values: list[str], order: str) -> pa.Table:
+    """Per key the first row when sorted by the values, so that ties are decided too."""
+    ordered = table.sort_by([(name, order) for name in values])
+    firsts = ordered.group_by(keys, use_threads=False).aggregate([(v, "first") for v in values])
+    return firsts.rename_columns({f"{value}_first": value for value in values})

@@ -1,0 +1,46 @@
+"""Which rows are there? The tables of a trace folder as frames, whichever world wrote them.
+
+The files are listed once, when the folder is read: a frame stands for that moment, also while
+brokers or a sweep go on writing. Rows of a sweep are told apart by `run`, the name of their point;
+`points` says which study, strategy, seed and parameters that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from tidings.pipeline.files import POINTS, finished_points, trace_files
+from tidings.pipeline.schemas import POINT_TYPE, TRACE_TYPES, check_versions
+
+
+class Traces:
+    """The trace tables of a folder by name, and the finished points if it is a sweep's."""
+
+    def __init__(self, tables: Mapping[str, DataFrame], points: DataFrame | None = None) -> None:
+        self._tables = dict(tables)
+        self.points = points
+
+    def __getitem__(self, table: str) -> DataFrame:
+        return self._tables[table]
+
+
+def read_traces(spark: SparkSession, folder: Path) -> Traces:
+    """All that a folder holds; tables that nothing was written to are empty."""
+    files = trace_files(folder)
+    points = None
+    if (folder / POINTS).is_dir():
+        points = spark.createDataFrame(finished_points(folder).to_pylist(), POINT_TYPE)
+    return Traces(
+        {table: _frame(spark, files[table], TRACE_TYPES[table]) for table in files}, points
+    )
+
+
+def _frame(spark: SparkSession, files: list[Path], schema: StructType) -> DataFrame:
+    check_versions(files)
+    if not files:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*(f"file://{file.absolute()}" for file in files))

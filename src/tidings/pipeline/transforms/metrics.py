@@ -1,0 +1,136 @@
+"""How well was everybody served? The first metrics, as transforms over outcomes.
+
+Delivery ratio, on-time ratio (DCRD's QoS delivery ratio) and packets per subscriber are those of
+DCRD, section IV.C; delays are exact percentiles over what was delivered, late or not.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tidings.pipeline.outcomes import DROPPED, IN_FLIGHT, IN_TIME
+
+RATIOS_AND_DELAYS = (
+    "delivery_ratio",
+    "on_time_ratio",
+    "packets_per_subscriber",
+    "delay_p50_s",
+    "delay_p95_s",
+    "delay_p99_s",
+)
+
+
+def per_strategy(outcomes: DataFrame, published: DataFrame, carried: DataFrame) -> DataFrame:
+    """One row per run and strategy. Links do not tell strategies apart, so packets per subscriber
+    is null where several strategies share a run."""
+    keys = ["run", "strategy"]
+    publications = published.groupBy(*keys).agg(F.count("*").alias("publications"))
+    alone = published.groupBy("run").agg(F.count_distinct("strategy").alias("strategies"))
+    packets = packets_per_subscriber(outcomes, carried).join(
+        alone.where("strategies = 1"), "run", "left_semi"
+    )
+    return (
+        publications.join(outcomes.groupBy(*keys).agg(*_figures()), keys, "left")
+        .join(packets, "run", "left")
+        .na.fill(0, ["expected", "delivered", "dropped", "in_flight"])
+        .select(
+            *keys,
+            "publications",
+            "expected",
+            "delivered",
+            "dropped",
+            "in_flight",
+            *RATIOS_AND_DELAYS,
+        )
+    )
+
+
+def per_subscriber(outcomes: DataFrame) -> DataFrame:
+    """One row per run and subscription."""
+    keys = ["run", "subscription", "subscriber_broker"]
+    tightest = F.min("deadline_s").alias("deadline_s")
+    return (
+        outcomes.groupBy(*keys)
+        .agg(tightest, *_figures())
+        .select(
+            *keys,
+            "deadline_s",
+            "expected",
+            "delivered",
+            "delivery_ratio",
+            "on_time_ratio",
+            "delay_p50_s",
+            "delay_p95_s",
+            "delay_p99_s",
+        )
+    )
+
+
+def packets_per_subscriber(outcomes: DataFrame, carried: DataFrame) -> DataFrame:
+    """One row per run: data transmissions, repeats among them, per publication and broker (other
+    than the publisher's) with an interested subscription. See `headline.packets_per_subscriber`."""
+    packets = (
+        carried.where(F.col("kind").isin("data", "repeat"))
+        .groupBy("run")
+        .agg(F.sum("frames").alias("packets"))
+    )
+    subscribers = (
+        outcomes.where(F.col("publisher_broker") != F.col("subscriber_broker"))
+        .select("run", "message", "subscriber_broker")
+        .distinct()
+        .groupBy("run")
+        .agg(F.count("*").alias("subscribers"))
+    )
+    ratio = F.coalesce("packets", F.lit(0)) / F.col("subscribers")
+    return subscribers.join(packets, "run", "left").select(
+        "run", ratio.alias("packets_per_subscriber")
+    )
+
+
+def drop_reasons(outcomes: DataFrame) -> DataFrame:
+    """How many pairs ended dropped, per run, strategy and reason."""
+    return (
+        outcomes.where(F.col("outcome") == DROPPED)
+        .groupBy("run", "strategy", "reason")
+        .agg(F.count("*").alias("count"))
+        .select("run", "strategy", "reason", "count")
+    )
+
+
+def over_seeds(strategies: DataFrame, points: DataFrame) -> DataFrame:
+    """One row per study, strategy and setting (the swept parameters without the seed): the mean
+    over seeds of each metric, and its sample standard deviation as `<metric>_deviation`."""
+    parameters = F.from_json("parameters", "map<string,string>")
+    named = F.map_filter(parameters, lambda name, _: ~name.isin("run.seed", "broker.strategy"))
+    settings = points.select(
+        "study", F.col("point").alias("run"), "seed", F.to_json(named).alias("setting")
+    )
+    keys = ["study", "strategy", "setting"]
+    return (
+        strategies.join(settings, "run")
+        .groupBy(*keys)
+        .agg(F.count_distinct("seed").alias("seeds"), *_means_and_deviations())
+        .select(*keys, "seeds", *RATIOS_AND_DELAYS, *map("{}_deviation".format, RATIOS_AND_DELAYS))
+    )
+
+
+def _figures() -> list[Column]:
+    """What a group of outcomes comes to; delays are null where nothing was delivered."""
+    on_time = F.count_if(F.col("outcome") == IN_TIME)
+    return [
+        F.count("*").alias("expected"),
+        F.count("delay_s").alias("delivered"),
+        F.count_if(F.col("outcome") == DROPPED).alias("dropped"),
+        F.count_if(F.col("outcome") == IN_FLIGHT).alias("in_flight"),
+        (F.count("delay_s") / F.count("*")).alias("delivery_ratio"),
+        (on_time / F.count("*")).alias("on_time_ratio"),
+        F.percentile("delay_s", 0.5).alias("delay_p50_s"),
+        F.percentile("delay_s", 0.95).alias("delay_p95_s"),
+        F.percentile("delay_s", 0.99).alias("delay_p99_s"),
+    ]
+
+
+def _means_and_deviations() -> list[Column]:
+    means = [F.avg(name).alias(name) for name in RATIOS_AND_DELAYS]
+    return means + [F.stddev_samp(name).alias(f"{name}_deviation") for name in RATIOS_AND_DELAYS]

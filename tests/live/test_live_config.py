@@ -1,0 +1,80 @@
+"""A broker's configuration: what is wrong with it is said in one paragraph, before it listens."""
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tidings.core.document import read_toml
+from tidings.core.errors import ConfigError
+from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour, load, parse
+from tidings.live.toml import to_toml
+
+NEIGHBOUR = {"name": "n2", "port": 7002}
+
+
+def test_the_smallest_file_is_a_name() -> None:
+    assert parse({"name": "n1"}, "x") == BrokerConfig(name="n1", source="x")
+
+
+@pytest.mark.parametrize(
+    ("document", "field", "accepted"),
+    [
+        ({}, "document", "the field name"),
+        ({"name": ""}, "name", "length >= 1"),
+        ({"name": "n1", "mqtt_prot": 1}, "mqtt_prot", "mqtt_port"),
+        ({"name": "n1", "mqtt_port": 70_000}, "mqtt_port", "<= 65535"),
+        ({"name": "n1", "run": ".hidden"}, "run", "regex"),
+        ({"name": "n1", "neighbour": [{"name": "n2"}]}, "neighbour[0]", "port"),
+        ({"name": "n2", "neighbour": [NEIGHBOUR]}, "neighbour[0].name", "not this broker's"),
+        ({"name": "n1", "neighbour": [NEIGHBOUR] * 2}, "neighbour[1].name", "of its own"),
+        (
+            {"name": "n1", "neighbour": [NEIGHBOUR], "broker": {"estimates": "pinned"}},
+            "neighbour[0].estimate",
+            "delay_ms",
+        ),
+        (
+            {"name": "n1", "neighbour": [NEIGHBOUR | {"emulate": {"outages": [[5.0, 2.0]]}}]},
+            "neighbour[0].emulate.outages",
+            "sorted",
+        ),
+        ({"name": "n1", "policy": [{"topic": "a/#/b"}]}, "policy[0].topic", "last level"),
+        ({"name": "n1", "broker": {"strategy": "x"}}, "broker.strategy", "d-tree"),
+        ({"name": "n1", "policy": [{"topic": "a", "strategy": "x"}]}, "policy.strategy", "d-tree"),
+    ],
+)
+def test_a_fault_is_named_with_its_field_and_what_is_accepted(
+    document: dict[str, Any], field: str, accepted: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(document, "broker.toml")
+    assert caught.value.source == "broker.toml"
+    assert field in caught.value.field
+    assert accepted in str(caught.value)
+
+
+def test_a_policy_becomes_the_contract_of_its_topics() -> None:
+    config = parse({"name": "n1", "policy": [{"topic": "a/#", "deadline_ms": 50}]}, "x")
+    (policy,) = config.settings().policies
+    assert (policy.topic, policy.contract.deadline_s) == ("a/#", 0.05)
+
+
+def test_what_is_written_for_another_process_reads_back_the_same(tmp_path: Path) -> None:
+    written = BrokerConfig(
+        name='n "1"\n',
+        neighbour=(
+            Neighbour(
+                name="grün",
+                port=1,
+                estimate=Estimate(delay_ms=1e-05),
+                emulate=Emulate(rate_bytes_per_s=inf, outages=((1.0, 2.5), (3.0, 4e20))),
+            ),
+        ),
+        started_at=1_763_251_200.123456,
+    )
+    path = tmp_path / "broker.toml"
+    path.write_text(to_toml(replace(written, source="")), encoding="utf-8")
+    assert load(path) == replace(written, source=str(path))
+    assert "incarnation" in read_toml(path)

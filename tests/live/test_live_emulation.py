@@ -1,0 +1,123 @@
+"""Emulated links do to frames what the simulator's links do, in real time."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+import uvloop
+
+from tidings.broker.effects import Send
+from tidings.broker.frames import Data, Probe
+from tidings.core.message import Envelope, Message
+from tidings.core.rng import Draws
+from tidings.core.weather import Conditions, LinkWeather
+from tidings.live.clock import wall_clock
+from tidings.live.emulation import Emulation, Origin
+
+
+class Outlet:
+    def __init__(self) -> None:
+        self.clock = wall_clock()
+        self.arrived: list[tuple[float, bytes]] = []
+        self.rooms: list[tuple[float, float]] = []
+
+    def put(self, data: bytes) -> None:
+        self.arrived.append((self.clock(), data))
+
+    def ready(self, room_bytes: float) -> None:
+        self.rooms.append((self.clock(), room_bytes))
+
+
+def run(doing: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(doing)
+
+
+def data(message_id: int, size_bytes: int = 100) -> Send:
+    envelope = Envelope(Message(message_id, "t", b""), 0.0, (), (), "d-tree")
+    return Send("b", Data(message_id, envelope), size_bytes, 1)
+
+
+def emulated(
+    outlet: Outlet, conditions: Conditions, started_ago_s: float | None = 0.0
+) -> Emulation:
+    origin = Origin(None if started_ago_s is None else outlet.clock() - started_ago_s)
+    return Emulation(("a", "b"), conditions, Draws(7), origin, outlet.clock, outlet)
+
+
+@pytest.mark.timing
+def test_frames_arrive_after_the_delay_and_in_order() -> None:
+    async def main() -> None:
+        outlet = Outlet()
+        link = emulated(outlet, Conditions(0.05))
+        sent_at = []
+        for number in range(20):
+            sent_at.append(outlet.clock())
+            link.send(data(number), bytes([number]), sent_at[-1])
+            await asyncio.sleep(0.002)
+        await asyncio.sleep(0.08)
+        assert [frame for _, frame in outlet.arrived] == [bytes([n]) for n in range(20)]
+        late = [at - sent - 0.05 for (at, _), sent in zip(outlet.arrived, sent_at, strict=True)]
+        assert min(late) > -0.002
+        assert sorted(late)[10] < 0.003
+
+    run(main())
+
+
+def test_the_same_frames_are_lost_as_in_the_simulator() -> None:
+    async def main() -> None:
+        outlet, conditions = Outlet(), Conditions(0.0, loss_ratio=0.3)
+        link, simulated = emulated(outlet, conditions), LinkWeather("a", "b", conditions, Draws(7))
+        for number in range(2_000):
+            link.send(data(number), number.to_bytes(2, "big"), outlet.clock())
+        await asyncio.sleep(0.05)
+        kept = [n for n in range(2_000) if simulated.arrival(100, n, 1, 0.0) is not None]
+        assert [int.from_bytes(frame, "big") for _, frame in outlet.arrived] == kept
+        assert 1_300 < len(kept) < 1_500
+
+    run(main())
+
+
+def test_outages_are_counted_from_the_beginning_of_the_run_and_none_before_it() -> None:
+    async def main() -> None:
+        conditions = Conditions(0.0, failure_probability=1.0)
+        for started_ago_s, arrives in ((None, True), (-60.0, True), (0.0, False)):
+            outlet = Outlet()
+            link = emulated(outlet, conditions, started_ago_s)
+            link.send(data(1), b"x", outlet.clock())
+            link.send(Send("b", Probe(1), 64, 1), b"y", outlet.clock())
+            await asyncio.sleep(0.01)
+            assert [frame for _, frame in outlet.arrived] == ([b"x", b"y"] if arrives else [])
+
+    run(main())
+
+
+@pytest.mark.timing
+def test_a_limited_link_takes_one_parcel_at_a_time_at_its_rate() -> None:
+    async def main() -> None:
+        outlet = Outlet()
+        link = emulated(outlet, Conditions(0.01, rate_bytes_per_s=10_000))
+        assert link.room_bytes == 1.0
+        sent_at = outlet.clock()
+        link.send(data(1, size_bytes=500), b"x", sent_at)
+        await asyncio.sleep(0.1)
+        ((ready_at, room_bytes),) = outlet.rooms
+        assert room_bytes == 1.0
+        assert ready_at - sent_at == pytest.approx(0.05, abs=0.01)
+        assert outlet.arrived[0][0] - sent_at == pytest.approx(0.06, abs=0.01)
+
+    run(main())
+
+
+def test_conditions_change_at_run_time() -> None:
+    async def main() -> None:
+        outlet = Outlet()
+        link = emulated(outlet, Conditions(0.0, loss_ratio=1.0))
+        link.send(data(1), b"lost", outlet.clock())
+        link.set_conditions(Conditions(0.0))
+        link.send(data(2), b"kept", outlet.clock())
+        await asyncio.sleep(0.01)
+        assert [frame for _, frame in outlet.arrived] == [b"kept"]
+
+    run(main())

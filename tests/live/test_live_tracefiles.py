@@ -1,0 +1,136 @@
+"""Trace segments: whole files only, nothing overwritten, and a bad disk costs rows, not brokers."""
+
+import threading
+from math import inf, nan
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidings.core.trace import (
+    TABLES,
+    Delivered,
+    Probed,
+    Published,
+    Recorder,
+    Row,
+    arrow_schema,
+)
+from tidings.live.columns import record_batch
+from tidings.live.tracefiles import CHUNK_ROWS, TraceFiles
+from tidings.pipeline.files import parquet_files
+
+
+def published(number: int) -> Published:
+    return Published(float(number), "n1", number, "a", 1, inf, 1.0, "d-tree", ("n1/c:a",))
+
+
+def record(trace: TraceFiles, *rows: Row) -> None:
+    for row in rows:
+        trace.rows[type(row)].append(row)
+
+
+def messages(folder: Path) -> list[int]:
+    files = parquet_files(folder / "published")
+    return [m for file in files for m in pq.ParquetFile(file).read()["message"].to_pylist()]
+
+
+def test_a_closed_trace_has_every_row_in_order(tmp_path: Path) -> None:
+    trace = TraceFiles(tmp_path, "run", "n1")
+    for number in range(3 * CHUNK_ROWS // 2):
+        record(trace, published(number))
+        trace.relieve()
+    trace.close()
+    assert messages(tmp_path) == list(range(3 * CHUNK_ROWS // 2))
+    assert [path.name for path in tmp_path.glob("*/*")] == ["run-n1-000000.parquet"]
+
+
+def test_a_restart_goes_on_numbering_and_clears_the_remains_of_a_crash(tmp_path: Path) -> None:
+    for number in (1, 2):
+        trace = TraceFiles(tmp_path, "run", "n1")
+        record(trace, published(number))
+        trace.close()
+        (tmp_path / "published" / ".run-n1-000007.parquet").touch()
+    other = TraceFiles(tmp_path, "run", "n10")
+    other.close()
+    TraceFiles(tmp_path, "run", "n1").close()
+    names = sorted(path.name for path in (tmp_path / "published").iterdir())
+    assert names == ["run-n1-000000.parquet", "run-n1-000001.parquet"]
+    assert messages(tmp_path) == [1, 2]
+
+
+def test_a_reader_sees_whole_rows_only_while_segments_are_written(tmp_path: Path) -> None:
+    trace, done, faults = TraceFiles(tmp_path, "run", "n1"), threading.Event(), list[str]()
+
+    def read_all_the_time() -> None:
+        seen = 0
+        while not done.is_set():
+            found = messages(tmp_path)
+            if found != list(range(len(found))) or len(found) < seen:
+                faults.append(f"{len(found)} rows after {seen}")
+            seen = len(found)
+
+    reader = threading.Thread(target=read_all_the_time)
+    reader.start()
+    for number in range(2_000):
+        record(trace, published(number))
+        if number % 100 == 99:
+            trace.flush()
+    trace.close()
+    done.set()
+    reader.join()
+    assert faults == []
+    assert messages(tmp_path) == list(range(2_000))
+
+
+def test_a_disk_that_takes_nothing_is_told_once_and_rows_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "published").touch()  # a file where a folder should be
+    trace = TraceFiles(tmp_path, "run", "n1")
+    for number in range(3):
+        record(trace, published(number), Delivered(1.0, "n1", number, 0.0, 0, ("n1/c:a",)))
+        trace.flush()
+    trace.close()
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert "cannot be written" in told[0]
+    assert "3 trace rows were lost in all" in told[1]
+    assert trace.lost_rows == 3
+    assert len(list((tmp_path / "delivered").iterdir())) == 3
+
+
+def test_names_that_no_file_can_have_stay_different(tmp_path: Path) -> None:
+    for broker in ("New York", "New/York"):
+        trace = TraceFiles(tmp_path, "run", broker)
+        record(trace, published(1))
+        trace.close()
+    assert len(list((tmp_path / "published").iterdir())) == 2
+
+
+words = st.sampled_from(["a", "b", "grün"])
+rows_of_one_kind = st.one_of(
+    st.lists(
+        st.builds(Delivered, st.floats(), words, st.integers(0, 9), st.just(nan), st.integers(0, 2),
+                  st.lists(words, max_size=3).map(tuple)),
+        min_size=1,
+    ),
+    st.lists(st.builds(Probed, st.just(1.0), words, words, st.just(nan)), min_size=1),
+)  # fmt: skip
+
+
+@given(rows_of_one_kind)
+def test_columns_made_the_fast_way_equal_those_made_value_by_value(rows: list[Row]) -> None:
+    plain: list[pa.RecordBatch] = []
+    recorder = Recorder("r", "live", lambda _table, batch: plain.append(batch))
+    for row in rows:
+        recorder.record(row)
+    recorder.flush()
+    schema = arrow_schema(type(rows[0]))
+    fast = record_batch(rows, schema, ("r", "live"))
+    assert fast.schema == plain[0].schema
+    assert repr(fast.to_pydict()) == repr(plain[0].to_pydict())
+    assert set(TABLES.values()) >= {type(rows[0])}

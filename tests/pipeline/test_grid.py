@@ -1,0 +1,95 @@
+"""A spec becomes scenarios, and what is wrong with it is said where it was written."""
+
+from pathlib import Path
+
+import pytest
+from support.sweeps import a_spec
+
+from tidings.core.errors import ConfigError
+from tidings.pipeline.jobs.grid import points_of, read_spec
+from tidings.sim.scenario import load
+
+PROJECT = Path(__file__).parent.parent.parent
+
+
+def test_every_combination_is_a_point_named_by_its_scenario(tmp_path: Path) -> None:
+    points = points_of(read_spec(a_spec(tmp_path)))
+    assert [p.parameters for p in points] == [
+        {"broker.strategy": "d-tree", "run.seed": 1},
+        {"broker.strategy": "d-tree", "run.seed": 2},
+        {"broker.strategy": "r-tree", "run.seed": 1},
+        {"broker.strategy": "r-tree", "run.seed": 2},
+    ]
+    for point in points:
+        assert point.name == load(tmp_path / "tiny.toml", point.parameters).digest()
+    assert len({point.name for point in points}) == 4
+
+
+def test_names_need_no_quotes(tmp_path: Path) -> None:
+    quoted = read_spec(a_spec(tmp_path / "a", '"run.seed" = [1, 2]\n"run.seconds" = [5]'))
+    bare = read_spec(
+        a_spec(tmp_path / "b", "run.seed = { from = 1, count = 2 }\nrun.seconds = [5]")
+    )
+    assert bare.grid == quoted.grid == {"run.seed": (1, 2), "run.seconds": (5,)}
+
+
+def test_a_parameter_may_be_a_list_and_a_value_of_the_topology(tmp_path: Path) -> None:
+    grid = '"topology.delay_ms" = [[10, 20], [30, 40]]\n"topology.brokers" = [3, 4]'
+    points = points_of(read_spec(a_spec(tmp_path, grid)))
+    assert [len(p.scenario.overlay().brokers) for p in points] == [3, 4, 3, 4]
+    assert all(10e-3 <= link.delay_s <= 20e-3 for link in points[0].scenario.overlay().links)
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ('"links.speed" = [1]', r"spec\.toml: grid\.links\.speed is 1.*loss_ratio"),
+        ('"broker.strategy" = ["d-tree", "magic"]', r"grid\.broker\.strategy is 'magic'.*r-tree"),
+        ('"links.loss_ratio" = [0.1, 2]', r"grid\.links\.loss_ratio is 2.*<= 1"),
+        ('"links.loss_ratio" = ["a"]', r"grid\.links\.loss_ratio is 'a'.*float"),
+        ('"topology.brokers" = [0]', r"grid\.topology\.brokers is 0"),
+        ('"topology.colour" = ["red"]', r"spec\.toml: grid.*brokers, delay_ms"),
+        ('"workload.topics" = [9]', r"grid\.workload\.topics is 9.*at most one topic per broker"),
+        ('"seed" = [1]', r"grid is 'seed'.*links\.loss_ratio"),
+        ('"run.seed.x" = [1]', r"grid is 'run\.seed\.x'"),
+        ('"live.host" = ["a", "b"]', r"grid is 'live\.host'.*tables: run, topology"),
+        ('"run.seed" = 3', r"grid\.run\.seed is 3.*a list of values, or \{ from"),
+        ('"run.seed" = []', r"grid\.run\.seed is \[\].*at least one value"),
+        ('"run.seed" = [1, 1]', r"grid is .*the same with \{'run\.seed': 1\}"),
+        ('"run.seed" = { from = 1 }', r"grid\.run\.seed is .*count = 10"),
+        ('"run.seed" = { from = 1, count = 100000 }\n"links.loss_ratio" = [0, 1]', "200000 points"),
+    ],
+)
+def test_a_fault_in_the_grid_names_the_spec_and_what_is_accepted(
+    grid: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        points_of(read_spec(a_spec(tmp_path, grid)))
+
+
+def test_a_fault_of_the_scenario_is_not_blamed_on_the_grid(tmp_path: Path) -> None:
+    spec = a_spec(tmp_path, scenario="[run]\nspeed = 3\n")
+    with pytest.raises(ConfigError, match=r"tiny\.toml: run\.speed is 3"):
+        points_of(read_spec(spec))
+
+
+def test_a_spec_says_what_it_misses(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.toml"
+    with pytest.raises(ConfigError, match=r"spec\.toml: file is .*readable TOML"):
+        read_spec(spec)
+    spec.write_text('name = "a/b"\nscenario = "x.toml"\n[grid]\n')
+    with pytest.raises(ConfigError, match=r"name is 'a/b'.*letters"):
+        read_spec(spec)
+    spec.write_text('name = "a"\nscenario = "x.toml"\ngird = 1\n[grid]\n')
+    with pytest.raises(ConfigError, match=r"gird is 1.*name, scenario, grid"):
+        read_spec(spec)
+    spec.write_text('name = "a"\nscenario = "x.toml"\n[grid]\n')
+    with pytest.raises(ConfigError, match=r"x\.toml: file"):
+        points_of(read_spec(spec))
+
+
+def test_every_study_of_the_project_can_be_run() -> None:
+    specs = sorted((PROJECT / "studies").glob("*.toml"))
+    assert specs
+    for spec in specs:
+        assert points_of(read_spec(spec))

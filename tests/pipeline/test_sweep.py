@@ -1,0 +1,237 @@
+"""A sweep runs what is missing, keeps what has finished, and never has a row twice."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+import pytest
+import typer
+from pyspark.sql import SparkSession
+from support.sweeps import TINY_SCENARIO, a_spec, point_files, start_sweep
+from typer.testing import CliRunner
+
+from tidings.cli.analyse import analyse
+from tidings.cli.sweep import sweep as sweep_command
+from tidings.core.errors import TidingsError
+from tidings.pipeline import headline
+from tidings.pipeline.files import finished_points
+from tidings.pipeline.jobs import sweep as job
+from tidings.pipeline.jobs.analyse import analyse as run_analysis
+from tidings.pipeline.jobs.analyse import with_intervals
+from tidings.pipeline.jobs.grid import Point, points_of, read_spec
+from tidings.pipeline.jobs.points import Task, run_task
+from tidings.pipeline.sources import read_traces
+from tidings.pipeline.transforms.metrics import RATIOS_AND_DELAYS
+from tidings.sim.world import simulate
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+# About a second of work for each point, so that a signal finds the sweep in the middle.
+SLOWER = TINY_SCENARIO.replace("seconds = 3", "seconds = 400")
+
+
+def silent(done: int, points: int) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def swept(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small sweep that has run to its end."""
+    folder = tmp_path_factory.mktemp("sweep")
+    seen: list[tuple[int, int]] = []
+    spec = read_spec(a_spec(folder))
+    report = job.sweep(spec, folder / "out", lambda: spark, lambda *now: seen.append(now))
+    assert (report.points, report.kept, report.ran, report.failures) == (4, 0, 4, [])
+    assert (seen[0], seen[-1]) == ((0, 4), (4, 4))
+    return folder
+
+
+def row_counts(out: Path) -> dict[str, int]:
+    return {name: rows.num_rows for name, rows in headline.read_tables(out).items()}
+
+
+def test_results_lie_where_they_are_looked_for(swept: Path) -> None:
+    for point in points_of(read_spec(swept / "spec.toml")):
+        place = f"study=tiny/strategy={point.scenario.broker.strategy}/{point.name}.parquet"
+        for table in ("points", "published", "delivered", "carried"):
+            assert (swept / "out" / table / place).is_file()
+    assert not list((swept / "out").rglob(".*"))  # no draft is left, nor anything of Spark's
+
+
+def test_a_point_leaves_the_rows_of_its_simulation(swept: Path) -> None:
+    points = {row["point"]: row for row in finished_points(swept / "out").to_pylist()}
+    published = headline.read_tables(swept / "out")["published"].to_pandas()
+    for point in points_of(read_spec(swept / "spec.toml")):
+        result, row = simulate(point.scenario), points[point.name]
+        assert row["digest"] == result.digest
+        assert (row["publications"], row["hops"]) == (result.publications, result.hops)
+        assert json.loads(row["parameters"]) == point.parameters
+        assert (row["seed"], row["status"], row["error"]) == (
+            point.scenario.run.seed,
+            "finished",
+            "",
+        )
+        assert (published["run"] == point.name).sum() == result.publications
+
+
+def test_only_missing_points_run(swept: Path, spark: SparkSession) -> None:
+    before, out = row_counts(swept / "out"), swept / "out"
+    times = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
+    spec = read_spec(swept / "spec.toml")
+    report = job.sweep(spec, out, pytest.fail, silent)  # all is there: not even Spark starts
+    assert (report.kept, report.ran) == (4, 0)
+    gone = point_files(out)[0]
+    gone.unlink()
+    report = job.sweep(spec, out, lambda: spark, silent)
+    assert (report.kept, report.ran) == (3, 1)
+    assert row_counts(out) == before
+    again = {path for path in times if path.stat().st_mtime_ns != times[path]}
+    assert {path.stem for path in again} == {gone.stem}
+
+
+def a_task(point: Point, out: Path) -> Task:
+    parameters = msgspec.json.encode(point.parameters).decode()
+    scenario = msgspec.msgpack.encode(point.scenario)
+    return Task("tiny", point.name, parameters, scenario, str(out))
+
+
+def test_a_task_that_is_tried_again_adds_no_rows(tmp_path: Path) -> None:
+    point = points_of(read_spec(a_spec(tmp_path)))[0]
+    first = run_task(a_task(point, tmp_path / "out"))
+    before = row_counts(tmp_path / "out")
+    second = run_task(a_task(point, tmp_path / "out"))
+    assert row_counts(tmp_path / "out") == before
+    assert first["digest"] == second["digest"]
+
+
+def test_rows_of_a_point_that_did_not_finish_are_passed_over(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    kept, cut = points_of(read_spec(a_spec(tmp_path)))[:2]
+    for point in (kept, cut):
+        run_task(a_task(point, tmp_path))
+    next(path for path in point_files(tmp_path) if path.stem == cut.name).unlink()
+    (found,) = read_traces(spark, tmp_path)["published"].select("run").distinct().collect()
+    assert found.run == kept.name
+
+
+def failing(points: list[Point]) -> list[Point]:
+    """The first point asks for what no check has seen: a policy that does not exist."""
+    first, *others = points
+    broker = msgspec.structs.replace(first.scenario.broker, scheduling="magic")
+    scenario = msgspec.structs.replace(first.scenario, broker=broker)
+    return [msgspec.structs.replace(first, scenario=scenario), *others]
+
+
+def test_a_point_that_fails_is_reported_and_stops_no_other(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "points_of", lambda spec: failing(points_of(spec)))
+    app = typer.Typer()
+    app.command()(sweep_command)
+    arguments = [str(a_spec(tmp_path)), "--out", str(tmp_path / "out"), "--master", "local[2]"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert "3 of 4 points are in" in result.stdout
+    assert f"scenario {tmp_path / 'tiny.toml'}, seed 1" in result.stderr
+    assert "broker.scheduling is 'magic'" in result.stderr
+    monkeypatch.undo()
+    report = job.sweep(read_spec(tmp_path / "spec.toml"), tmp_path / "out", lambda: spark, silent)
+    assert (report.kept, report.ran, report.failures) == (3, 1, [])
+
+
+def test_a_sweep_that_spark_cannot_run_says_so(tmp_path: Path) -> None:
+    class Broken:
+        def createDataFrame(self, rows: pa.Table) -> None:
+            raise RuntimeError("no executor\nand a long story")
+
+    with pytest.raises(TidingsError, match=r"no executor\. The points that finished are kept"):
+        job.sweep(read_spec(a_spec(tmp_path)), tmp_path / "out", Broken, silent)
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_points_that_finished_survive_a_kill_and_an_interrupt(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    spec, out = a_spec(tmp_path, "run.seed = { from = 1, count = 16 }", SLOWER), tmp_path / "out"
+    process = start_sweep(spec, out)
+    wait_for(lambda: len(point_files(out)) >= 1, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    survived = point_files(out)
+
+    process = start_sweep(spec, out)
+    wait_for(lambda: len(point_files(out)) >= len(survived) + 2, process)
+    process.send_signal(signal.SIGINT)
+    said, complaints = process.communicate(timeout=60)
+    assert process.returncode == 130, complaints
+    kept = point_files(out)
+    assert set(survived) < set(kept)
+    assert len(kept) < 16
+    assert f"{len(kept)} of 16 points are in {out}" in said
+    assert f"To run the other {16 - len(kept)}: tidings sweep {spec} --out {out}" in said
+
+    times = {path: path.stat().st_mtime_ns for path in kept}
+    report = job.sweep(read_spec(spec), out, lambda: spark, silent)
+    assert (report.kept, report.ran) == (len(kept), 16 - len(kept))
+    assert all(path.stat().st_mtime_ns == times[path] for path in kept)
+    published = headline.read_tables(out)["published"]
+    expected = sum(finished_points(out)["publications"].to_pylist())
+    assert published.num_rows == expected
+    assert published.group_by(["run", "message"]).aggregate([]).num_rows == expected
+
+
+def test_a_study_has_means_over_seeds_and_their_confidence(
+    swept: Path, spark: SparkSession
+) -> None:
+    analysis = run_analysis(spark, swept / "out")
+    study = analysis.study
+    assert study is not None
+    assert list(study["strategy"]) == ["d-tree", "r-tree"]
+    for row in study.to_dict("records"):
+        runs = analysis.strategies[analysis.strategies["strategy"] == row["strategy"]]
+        ratios = runs["delivery_ratio"]
+        assert row["seeds"] == len(runs) == 2
+        assert row["delivery_ratio"] == pytest.approx(ratios.mean())
+        half = abs(ratios.iloc[0] - ratios.iloc[1]) / 2 * 12.706  # Student's t for two samples
+        assert row["delivery_ratio_interval"] == pytest.approx(half, rel=1e-3)
+
+
+def test_swept_parameters_become_columns_of_numbers_and_constant_ones_none() -> None:
+    settings = [f'{{"links.loss_ratio":"{ratio}","run.seconds":"5"}}' for ratio in (0.1, 0.02)]
+    means = pd.DataFrame({"study": "s", "strategy": "d-tree", "setting": settings, "seeds": [1, 3]})
+    for name in RATIOS_AND_DELAYS:
+        means[name], means[f"{name}_deviation"] = 0.5, 0.1
+    study = with_intervals(means)
+    assert list(study.columns[:4]) == ["study", "strategy", "links.loss_ratio", "seeds"]
+    assert list(study["links.loss_ratio"]) == [0.02, 0.1]
+    assert study["on_time_ratio_interval"].iloc[0] == pytest.approx(0.1 * 4.303 / 3**0.5, rel=1e-3)
+    assert pd.isna(study["on_time_ratio_interval"].iloc[1])  # one seed says nothing about spread
+
+
+@pytest.mark.usefixtures("spark")
+def test_analyse_prints_json_and_leaves_tables_and_a_picture(swept: Path, tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(analyse)
+    arguments = [str(swept / "out"), "--out", str(tmp_path), "--master", "local[2]", "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert {row["strategy"] for row in answer["study"]} == {"d-tree", "r-tree"}
+    assert {Path(path).name for path in answer["written"]} >= {"study.csv", "strategies.parquet"}
+    read = pd.read_csv(tmp_path / "strategies.csv")
+    assert list(read["delivery_ratio"]) == [r["delivery_ratio"] for r in answer["strategies"]]
+    assert (tmp_path / "delivery.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

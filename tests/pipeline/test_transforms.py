@@ -1,0 +1,167 @@
+"""Spark's metrics equal the headline figures on the same rows."""
+
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+from support.traces import (
+    BY_HAND,
+    Tables,
+    W,
+    X,
+    Y,
+    Z,
+    a_delivery,
+    a_drop,
+    a_publication,
+    a_wish,
+    some_frames,
+    tables_of,
+    write_tables,
+)
+
+from tidings.core.errors import ConfigError
+from tidings.core.trace import TABLES, Published, Row
+from tidings.pipeline import headline
+from tidings.pipeline.outcomes import OUTCOME_COLUMNS
+from tidings.pipeline.schemas import TRACE_TYPES
+from tidings.pipeline.sources import Traces, read_traces
+from tidings.pipeline.transforms import metrics
+from tidings.pipeline.transforms.outcomes import outcomes
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+SUBSCRIPTIONS = tuple(f"b{number % 7}/s{number}:t" for number in range(20))
+ORDER = ["run", "published_at", "message", "subscription"]
+
+
+def random_rows(seed: int, publications: int = 400) -> list[Row]:
+    """Rows of every kind with few distinct instants, so that copies and ties are common."""
+    chance = np.random.default_rng(seed)
+    rows: list[Row] = [
+        a_wish(wish, float(chance.choice([0.2, 0.5, inf])), at=float(chance.integers(3)))
+        for wish in SUBSCRIPTIONS * 2
+    ]
+    for message in range(publications):
+        at = float(chance.integers(100))
+        wanted = chance.choice(SUBSCRIPTIONS, chance.integers(0, 8), replace=False)
+        rows.append(a_publication(message, at, tuple(map(str, wanted)), broker="b1"))
+        for wish in map(str, wanted):
+            for _ in range(chance.integers(0, 3)):
+                after_s = float(chance.choice([0.1, 0.3, 0.7]))
+                rows.append(a_delivery(message, at + after_s, wish, hops=int(chance.integers(4))))
+            if chance.random() < 0.5:
+                reason = str(chance.choice(["expired", "no-route"]))
+                rows.append(a_drop(message, at + 0.2, reason, wish.partition("/")[0]))
+    return [*rows, some_frames("data", 900), some_frames("repeat", 5), some_frames("ack", 7)]
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return tables_of({"by hand": BY_HAND, "one": random_rows(1), "two": random_rows(2)})
+
+
+@pytest.fixture(scope="module")
+def traces(spark: SparkSession, tables: Tables, tmp_path_factory: pytest.TempPathFactory) -> Traces:
+    return read_traces(spark, write_tables(tmp_path_factory.mktemp("traces"), tables))
+
+
+def one_run(tables: Tables, run: str) -> Tables:
+    return {
+        name: rows.filter(np.array(rows["run"].to_pylist()) == run) if rows.num_rows else rows
+        for name, rows in tables.items()
+    }
+
+
+@pytest.mark.parametrize("by", ["clock", "age"])
+def test_outcomes_equal_those_without_spark(traces: Traces, tables: Tables, by: str) -> None:
+    found = outcomes(traces, by).toPandas().sort_values(ORDER, ignore_index=True)
+    expected = headline.outcomes(tables, by).to_pandas()
+    assert list(found.columns) == list(OUTCOME_COLUMNS)
+    assert set(expected["outcome"]) == {"in-time", "late", "dropped", "in-flight"}
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_figures_per_strategy_equal_the_summary_of_each_run(traces: Traces, tables: Tables) -> None:
+    rows = outcomes(traces)
+    found = metrics.per_strategy(rows, traces["published"], traces["carried"]).toPandas()
+    assert set(found["run"]) == {"by hand", "one", "two"}
+    for row in found.to_dict("records"):
+        expected = headline.summary(one_run(tables, row["run"]))
+        assert row["dropped"] == sum(expected.dropped.values())
+        for name in ("publications", "expected", "delivered", "in_flight"):
+            assert row[name] == getattr(expected, name)
+        for name in metrics.RATIOS_AND_DELAYS:
+            assert row[name] == pytest.approx(getattr(expected, name), nan_ok=True)
+
+
+def test_figures_by_hand(traces: Traces) -> None:
+    by_hand = metrics.per_strategy(outcomes(traces), traces["published"], traces["carried"]).where(
+        "run = 'by hand'"
+    )
+    (row,) = by_hand.collect()
+    assert (row.publications, row.expected, row.delivered, row.dropped) == (4, 7, 5, 1)
+    assert (row.delivery_ratio, row.on_time_ratio) == (5 / 7, 3 / 7)
+    assert row.packets_per_subscriber == 6 / 5
+    assert row.delay_p50_s == pytest.approx(0.02)
+    assert row.delay_p99_s == pytest.approx(0.08)
+
+
+def test_figures_per_subscriber_equal_those_without_spark(traces: Traces, tables: Tables) -> None:
+    found = metrics.per_subscriber(outcomes(traces)).toPandas().set_index(["run", "subscription"])
+    assert {name for run, name in found.index if run == "by hand"} == {W, X, Y, Z}
+    each = headline.per_subscriber(tables)
+    assert len(each) == len(found)
+    for expected in each:
+        row = found.loc[expected.run, expected.subscription]
+        assert row["subscriber_broker"] == expected.broker
+        for name in ("deadline_s", "expected", "delivered", "on_time_ratio", "delay_p95_s"):
+            assert row[name] == pytest.approx(getattr(expected, name), nan_ok=True)
+
+
+def test_drop_reasons_equal_those_without_spark(traces: Traces, tables: Tables) -> None:
+    found = metrics.drop_reasons(outcomes(traces)).toPandas()
+    for run, reasons in found.groupby("run"):
+        expected = headline.summary(one_run(tables, str(run))).dropped
+        assert dict(zip(reasons["reason"], reasons["count"], strict=True)) == expected
+    assert set(found["run"]) == {"by hand", "one", "two"}
+
+
+def test_strategies_that_share_a_run_have_no_packets_of_their_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    other = Published(2.0, "b1", 2, "t", 100, inf, 1.0, "r-tree", (X,))
+    rows = [a_publication(1, 1.0, (X,)), a_delivery(1, 1.1, X), other, some_frames("data", 2)]
+    traces = read_traces(spark, write_tables(tmp_path, tables_of({"mixed": rows})))
+    found = metrics.per_strategy(outcomes(traces), traces["published"], traces["carried"])
+    ratios = {row.strategy: row.delivery_ratio for row in found.collect()}
+    assert ratios == {"d-tree": 1.0, "r-tree": 0.0}
+    assert {row.packets_per_subscriber for row in found.collect()} == {None}
+
+
+def test_schemas_are_those_of_the_rows() -> None:
+    for table, row_type in TABLES.items():
+        assert TRACE_TYPES[table].names == ["run", "world", *row_type.__struct_fields__]
+
+
+def test_tables_that_nothing_was_written_to_are_empty(traces: Traces) -> None:
+    assert traces["probed"].count() == 0
+    assert traces["probed"].schema.names == TRACE_TYPES["probed"].names
+    assert traces.points is None
+
+
+def test_a_folder_can_be_read_while_it_is_written_to(spark: SparkSession, tmp_path: Path) -> None:
+    write_tables(tmp_path, tables_of({"first": BY_HAND}), "first")
+    (tmp_path / "published" / ".second.parquet").write_bytes(b"PAR1 half a file")
+    traces = read_traces(spark, tmp_path)
+    write_tables(tmp_path, tables_of({"second": BY_HAND}), "second")
+    assert traces["published"].select("run").distinct().collect() == [("first",)]
+    assert read_traces(spark, tmp_path)["published"].select("run").distinct().count() == 2
+
+
+def test_a_folder_without_traces_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a folder without traces"):
+        read_traces(spark, tmp_path)

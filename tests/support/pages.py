@@ -1,0 +1,25 @@
+"""Reading what a page of the documentation tells its reader to write."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def python_blocks(page: Path) -> list[str]:
+    """The Python code on a page, block by block."""
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def package_with_strategy(page: Path, folder: Path) -> Path:
+    """A copy of the package in which a reader has followed the page; what PYTHONPATH names."""
+    shutil.copytree(ROOT / "src" / "tidings", folder / "tidings")
+    module, line = python_blocks(page)
+    routing = folder / "tidings" / "routing"
+    (routing / "second_chance.py").write_text(module)
+    registry = routing / "__init__.py"
+    registry.write_text(registry.read_text() + "\n" + line)
+    return folder

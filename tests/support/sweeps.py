@@ -1,0 +1,54 @@
+"""Small sweeps on disk, and a way to run them as a person would."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+TINY_SCENARIO = """
+[run]
+seconds = 3
+start_s = 1
+drain_s = 1
+
+[topology]
+kind = "full-mesh"
+brokers = 4
+
+[links]
+failure_probability = 0.2
+
+[broker]
+estimates = "pinned"
+
+[workload]
+topics = 2
+rate_per_s = 10
+subscribe_probability = [1.0, 1.0]
+"""
+
+TINY_GRID = """
+"broker.strategy" = ["d-tree", "r-tree"]
+"run.seed" = { from = 1, count = 2 }
+"""
+
+RUN = "import typer; from tidings.cli.sweep import sweep; typer.run(sweep)"
+
+
+def a_spec(folder: Path, grid: str = TINY_GRID, scenario: str = TINY_SCENARIO) -> Path:
+    """A spec and its scenario in a folder of their own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tiny.toml").write_text(scenario)
+    spec = folder / "spec.toml"
+    spec.write_text(f'name = "tiny"\nscenario = "tiny.toml"\n[grid]\n{grid}')
+    return spec
+
+
+def start_sweep(spec: Path, out: Path) -> subprocess.Popen[str]:
+    """`tidings sweep` in a process of its own."""
+    command = [sys.executable, "-c", RUN, str(spec), "--out", str(out), "--master", "local[2]"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen([*command, "--quiet"], stdout=pipe, stderr=pipe, text=True)
+
+
+def point_files(out: Path) -> list[Path]:
+    return sorted(out.glob("points/study=tiny/strategy=*/*.parquet"))

@@ -1,0 +1,66 @@
+"""One scenario in both worlds, told in the same words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from msgspec import Struct
+
+from tidings.pipeline.headline import outcomes, read_tables
+
+
+class Account(Struct, frozen=True):
+    """What a world made of a scenario."""
+
+    publications: dict[str, int]  # by topic
+    delivered: set[tuple[str, int, str]]  # topic, the how manieth message on it, subscription
+    delays_s: dict[str, list[float]]  # by subscription
+    expected: int
+
+    @property
+    def loss(self) -> float:
+        return 1 - len(self.delivered) / self.expected
+
+    def median_s(self, subscription: str) -> float:
+        return float(np.median(self.delays_s[subscription]))
+
+    def p95_s(self, subscription: str) -> float:
+        return float(np.percentile(self.delays_s[subscription], 95))
+
+
+def simulated(scenario: Path, folder: Path) -> Account:
+    return _account("simulate", scenario, folder)
+
+
+def live(scenario: Path, folder: Path) -> Account:
+    return _account("up", scenario, folder)
+
+
+def _account(command: str, scenario: Path, folder: Path) -> Account:
+    arguments = [sys.executable, "-m", "tidings", command, str(scenario), "--json"]
+    arguments += ["--traces", str(folder)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=150)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["publications"] > 0
+    return account(outcomes(read_tables(folder)))
+
+
+def account(rows: pa.Table) -> Account:
+    """The same account from the outcomes of either world; messages are told apart by their order."""
+    ordered = sorted(rows.to_pylist(), key=lambda row: (row["topic"], row["published_at"]))
+    numbers: dict[str, dict[int, int]] = defaultdict(dict)
+    delivered, delays = set(), defaultdict(list)
+    for row in ordered:
+        of_topic = numbers[row["topic"]]
+        number = of_topic.setdefault(row["message"], len(of_topic))
+        if row["outcome"] in ("in-time", "late"):
+            delivered.add((row["topic"], number, row["subscription"]))
+            delays[row["subscription"]].append(row["delay_s"])
+    counts = {topic: len(messages) for topic, messages in numbers.items()}
+    return Account(counts, delivered, dict(delays), len(ordered))
