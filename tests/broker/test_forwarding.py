@@ -1,4 +1,4 @@
-"""From receipt to the next broker: acknowledgement, retransmission, repeats, expiry, back-pressure."""
+"""From receipt to the next broker: acknowledgement, repeats, expiry and back-pressure."""
 
 from math import inf
 

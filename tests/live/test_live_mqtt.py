@@ -14,6 +14,7 @@ from tidings.core.errors import ConfigError
 from tidings.mqtt.codec import encode
 from tidings.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Publish, Subscribe, TopicFilter
 
+MQTT = {"max_unsent_bytes": 65_536, "connect_within_s": 1.0}
 BOTH = pytest.mark.parametrize("version", [paho.MQTTv311, paho.MQTTv5])
 
 
@@ -21,7 +22,7 @@ BOTH = pytest.mark.parametrize("version", [paho.MQTTv311, paho.MQTTv5])
 def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Overlay]:
     policies = [{"topic": "quick/#", "deadline_ms": 50.0, "late": "drop"}]
     folder = tmp_path_factory.mktemp("one")
-    with an_overlay(folder, "n1", policy=policies, mqtt={"max_unsent_bytes": 65_536}) as overlay:
+    with an_overlay(folder, "n1", policy=policies, mqtt=MQTT) as overlay:
         yield overlay
 
 

@@ -135,14 +135,22 @@ def deliveries(effects: Iterable[Effect]) -> list[Deliver]:
 # ---- several brokers
 
 
+Loses = Callable[[str, str, Frame], bool]  # sender, receiver, frame
+
+
+def nothing(sender: str, receiver: str, frame: Frame) -> bool:
+    """The loss of a perfect network."""
+    return False
+
+
 class Net:
-    """Brokers that talk to each other in virtual time, over links with a delay and scripted loss."""
+    """Brokers that talk in virtual time, over links with a delay and a scripted loss."""
 
     def __init__(self, delay_s: float = DELAY_S) -> None:
         self.now = 0.0
         self.brokers: dict[str, Broker] = {}
         self.delay_s = delay_s
-        self.loses: Callable[[str, str, Frame], bool] = lambda sender, receiver, frame: False
+        self.loses: Loses = nothing
         self.said: list[tuple[float, str, str, Frame]] = []
         self.rows: list[Row] = []
         self.delivered: list[tuple[str, int]] = []  # subscription, message
@@ -229,14 +237,21 @@ class Net:
             heappush(self._events, event)
 
 
-def connected(*links: tuple[str, str], settle_s: float = 1.0, **settings: Any) -> Net:
+def connected(
+    *links: tuple[str, str],
+    settle_s: float = 1.0,
+    later: tuple[tuple[str, str], ...] = (),
+    loses: Loses = nothing,
+    **settings: Any,
+) -> Net:
     """Brokers joined by these links, which have got to know each other; by default with pinned
-    estimates."""
+    estimates. Links that are to come up `later` are left to the test."""
     net = Net()
-    ends = sorted({end for link in links for end in link})
+    net.loses = loses
+    ends = sorted({end for link in (*links, *later) for end in link})
     checked = pinned(**settings)
     for name in ends:
-        near = [b if a == name else a for a, b in links if name in (a, b)]
+        near = [b if a == name else a for a, b in (*links, *later) if name in (a, b)]
         start = LinkEstimate(DELAY_S) if checked.estimates == "pinned" else None
         net.add(Broker(name, checked, dict.fromkeys(near, start)))
     for a, b in links:

@@ -16,8 +16,8 @@ import uvloop
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tidings.live.app import LiveBroker
 from tidings.live.config import parse
+from tidings.live.server import LiveBroker
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tidings.core.recorder import Recorder
 from tidings.core.trace import (
     TABLES,
     Carried,
     Delivered,
     Dropped,
     Published,
-    Recorder,
     Row,
     Subscribed,
     arrow_schema,

@@ -52,7 +52,7 @@ def _account(command: str, scenario: Path, folder: Path) -> Account:
 
 
 def account(rows: pa.Table) -> Account:
-    """The same account from the outcomes of either world; messages are told apart by their order."""
+    """The same account from the outcomes of either world; messages are named by their order."""
     ordered = sorted(rows.to_pylist(), key=lambda row: (row["topic"], row["published_at"]))
     numbers: dict[str, dict[int, int]] = defaultdict(dict)
     delivered, delays = set(), defaultdict(list)

@@ -50,5 +50,5 @@ class Decoder:
 def _decode(body: bytes) -> Hello | Frame:
     try:
         return _decoder.decode(body)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WireError(f"no frame: {error}") from None

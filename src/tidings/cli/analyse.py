@@ -60,15 +60,17 @@ def _show(analysis: Analysis, traces: Path, out: Path | None) -> None:
     if study is not None:
         console.print(study_table(", ".join(sorted(set(study["study"]))), study))
     else:
-        labels = ["run", "strategy", "publications"]
-        console.print(metrics_table("Runs", analysis.strategies, labels))
-        labels = ["run", "subscription", "expected"]
-        console.print(metrics_table("Subscribers", analysis.subscribers, labels))
+        console.print(metrics_table("Runs", analysis.strategies, ["run", "strategy"]))
+        if analysis.strategies["run"].nunique() == 1:
+            labels = ["subscription", "expected"]
+            console.print(metrics_table("Subscribers", analysis.subscribers, labels))
         for drop in records(analysis.drops):
-            console.print(f"{drop['run']}, {drop['strategy']}: {drop['count']} {drop['reason']}")
+            what = f"dropped ({drop['reason']}): {drop['count']}"
+            console.print(f"{drop['run']}, {drop['strategy']}, {what}", soft_wrap=True)
     runs = analysis.strategies["run"].nunique()
-    console.print(f"Read {runs} {'run' if runs == 1 else 'runs'} from {traces}.")
+    console.print(f"Read {runs} {'run' if runs == 1 else 'runs'} from {traces}.", soft_wrap=True)
     if out is None:
-        console.print(f"Next: tidings analyse {traces} --out FOLDER, for tables and a picture")
+        hint = f"tidings analyse {traces} --out FOLDER, for tables and a picture"
+        console.print(f"Next: {hint}", soft_wrap=True)
     else:
-        console.print(f"Tables (Parquet, CSV) and {PICTURE} are in {out}.")
+        console.print(f"Tables (Parquet, CSV) and {PICTURE} are in {out}.", soft_wrap=True)

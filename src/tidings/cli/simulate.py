@@ -19,7 +19,8 @@ from rich.table import Table
 
 from tidings.core.document import changed, read_toml
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, Sink, arrow_schema
+from tidings.core.recorder import Sink
+from tidings.core.trace import TABLES, arrow_schema
 from tidings.pipeline.headline import Summary, summary
 from tidings.sim.scenario import Scenario, load
 from tidings.sim.world import Result

@@ -113,6 +113,8 @@ def _show(report: Report, study: pd.DataFrame | None, spec: Path) -> None:
     )
     if report.interrupted or report.failures:
         rest = report.points - there
-        console.print(f"To run the other {rest}: tidings sweep {spec} --out {report.out}")
+        command = f"tidings sweep {spec} --out {report.out}"
+        console.print(f"To run the other {rest}: {command}", soft_wrap=True)
     else:
-        console.print(f"Next: tidings analyse {report.out} --out {report.out}/tables")
+        command = f"tidings analyse {report.out} --out {report.out}/tables"
+        console.print(f"Next: {command}", soft_wrap=True)

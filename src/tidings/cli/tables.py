@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_ROWS = 60  # on a screen; files and --json have all
+LABEL_WIDTH = 24  # a label up to this long is not broken, so that it can be copied
 
 
 class Shown(NamedTuple):
@@ -26,10 +27,10 @@ class Shown(NamedTuple):
 METRICS = {
     "delivery_ratio": Shown("delivered %", 100, 2),
     "on_time_ratio": Shown("in time %", 100, 2),
-    "packets_per_subscriber": Shown("packets per subscriber", 1, 2),
+    "packets_per_subscriber": Shown("packets each", 1, 2),
     "deadline_s": Shown("deadline ms", 1000, 1),
-    "delay_p50_s": Shown("median delay ms", 1000, 1),
-    "delay_p95_s": Shown("95 % below ms", 1000, 1),
+    "delay_p50_s": Shown("median ms", 1000, 1),
+    "delay_p95_s": Shown("95 % ms", 1000, 1),
 }
 
 
@@ -45,9 +46,13 @@ def study_table(title: str, study: pd.DataFrame) -> Table:
 def metrics_table(title: str, frame: pd.DataFrame, labels: Iterable[str]) -> Table:
     """The labels and all metrics of a frame, with ± half an interval where there is one."""
     labels, metrics = list(labels), [name for name in METRICS if name in frame]
-    table = Table(title=title, title_justify="left", box=SIMPLE, show_edge=False, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", box=SIMPLE, show_edge=False, padding=(0, 1, 0, 0)
+    )
     for label in labels:
-        table.add_column(label.rpartition(".")[2].replace("_", " "))
+        heading = label.rpartition(".")[2].replace("_", " ")
+        longest = max(map(len, map(_label, frame[label])), default=0)
+        table.add_column(heading, overflow="fold", min_width=min(longest, LABEL_WIDTH))
     for metric in metrics:
         table.add_column(METRICS[metric].heading, justify="right")
     rows: list[dict[str, Any]] = frame.head(MAX_ROWS).to_dict("records")

@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 import typer
 import uvloop
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tidings.cli.overlay_plan import Plan, plan
 from tidings.cli.simulate import _changes as changes_of
-from tidings.cli.up_report import report, show_brokers, show_result
+from tidings.cli.up_report import RunProgress, report, show_brokers, show_result
 from tidings.core.contract import Subscription
-from tidings.live.clock import Clock, wall_clock
+from tidings.core.errors import ConfigError
+from tidings.live.clock import wall_clock
 from tidings.live.overlay import Overlay
 from tidings.live.processes import BrokerDied
 from tidings.live.traffic import Place, Traffic, client_name, publication
@@ -100,7 +100,7 @@ async def _run(planned: Plan, endless: bool, speak: bool, console: Console) -> T
             _speak(planned, traffic, started_at)
         run = planned.scenario.run
         end_at = inf if endless else started_at + run.start_s + run.seconds
-        await _watch(overlay, traffic, interrupted, _Progress(console, clock, end_at))
+        await _watch(overlay, traffic, interrupted, RunProgress(console, clock, end_at))
         traffic.hush()
         await asyncio.sleep(run.drain_s)
         overlay.check()
@@ -127,7 +127,10 @@ async def _prepare(
         traffic.connect(name, _place(planned, overlay, broker), own)
     for index, publisher in enumerate(planned.load.publishers if speak else ()):
         traffic.connect(_publisher(index), _place(planned, overlay, publisher.broker))
-    await traffic.ready()
+    while not await traffic.ready():
+        overlay.check()
+    if refused := traffic.refused():
+        raise ConfigError(planned.scenario.source, "workload", refused, "what brokers grant")
     if not await overlay.complete(len(wishes)):
         console.print("Not every broker has all its links yet; the run begins without them.")
 
@@ -155,37 +158,13 @@ def _speak(planned: Plan, traffic: Traffic, started_at: float) -> None:
 
 
 async def _watch(
-    overlay: Overlay, traffic: Traffic, interrupted: asyncio.Event, progress: _Progress
+    overlay: Overlay, traffic: Traffic, interrupted: asyncio.Event, progress: RunProgress
 ) -> None:
     """Shows how it goes until the time is up, or somebody has seen enough."""
     with progress:
         while not interrupted.is_set() and progress.show(traffic):
             overlay.check()
             await asyncio.sleep(LOOK_EVERY_S)
-
-
-class _Progress:
-    """A bar with the time left, and what was said and heard so far."""
-
-    def __init__(self, console: Console, clock: Clock, end_at: float) -> None:
-        self._clock, self._begin_at, self._end_at = clock, clock(), end_at
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=console, transient=True)
-        total = None if end_at == inf else end_at - self._begin_at
-        self._task = self._bar.add_task("starting", total=total)
-
-    def __enter__(self) -> None:
-        self._bar.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def show(self, traffic: Traffic) -> bool:
-        """Tells how it goes; false when the time is up."""
-        now = self._clock()
-        counts = f"{traffic.published:,} published, {traffic.received:,} received"
-        self._bar.update(self._task, completed=now - self._begin_at, description=counts)
-        return now < self._end_at
 
 
 def _publisher(index: int) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tidings.cli.overlay_plan import Plan
+from tidings.live.clock import Clock
 from tidings.live.overlay import Overlay
 from tidings.live.traffic import Traffic
 from tidings.pipeline.headline import per_subscriber, summary
@@ -25,7 +28,9 @@ def show_brokers(console: Console, plan: Plan, overlay: Overlay) -> None:
         links = ", ".join(neighbour.name for neighbour in broker.config.neighbour)
         table.add_row(name, str(broker.mqtt_port), links)
     console.print(table)
-    (first, here), *_, (last, there) = [(n, b.mqtt_port) for n, b in overlay.brokers.items()] * 2
+    brokers = list(overlay.brokers)
+    first, last = brokers[0], brokers[-1]
+    here, there = overlay.brokers[first].mqtt_port, overlay.brokers[last].mqtt_port
     console.print(f"While it runs, listen at {last} and speak at {first}, in two other terminals:")
     console.print(f"  mosquitto_sub -h {host} -p {there} -t 'hello/#' -v", highlight=False)
     console.print(f"  mosquitto_pub -h {host} -p {here} -t hello/world -m hi", highlight=False)
@@ -67,3 +72,27 @@ def show_result(console: Console, plan: Plan, tables: dict[str, pa.Table]) -> No
     console.print(table)
     console.print(f"Trace rows of run {plan.run} are in {plan.traces}.")
     console.print(f"Next: tidings analyse {plan.traces}", highlight=False)
+
+
+class RunProgress:
+    """A bar with the time left, and what was said and heard so far."""
+
+    def __init__(self, console: Console, clock: Clock, end_at: float) -> None:
+        self._clock, self._begin_at, self._end_at = clock, clock(), end_at
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=console, transient=True)
+        total = None if end_at == inf else end_at - self._begin_at
+        self._task = self._bar.add_task("starting", total=total)
+
+    def __enter__(self) -> None:
+        self._bar.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def show(self, traffic: Traffic) -> bool:
+        """Tells how it goes; false when the time is up."""
+        now = self._clock()
+        counts = f"{traffic.published:,} published, {traffic.received:,} received"
+        self._bar.update(self._task, completed=now - self._begin_at, description=counts)
+        return now < self._end_at

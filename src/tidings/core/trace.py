@@ -2,23 +2,20 @@
 
 Every number that Tidings reports is computed from these rows. At level `outcomes` a run leaves who
 subscribed, what was published, delivered and dropped, and how much each link carried per minute; at
-level `hops` also one row per transmission, acknowledgement and probe. Rows wait as small structs
-until a chunk is full and are then turned into Arrow columns, so memory does not grow with a run.
+level `hops` also one row per transmission, acknowledgement and probe. The schemas of Arrow and
+Spark are derived from the rows' annotations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from hashlib import sha256
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
-from msgspec import Struct, msgpack
-from msgspec.structs import astuple, fields
+from msgspec import Struct
+from msgspec.structs import fields
 
 SCHEMA_VERSION = 1
-CHUNK_ROWS = 65_536  # about 10 MB of structs; the digest of a run depends on it
 
 Level = Literal["outcomes", "hops"]
 
@@ -123,7 +120,6 @@ TABLES: dict[str, type[Row]] = {
     "probed": Probed,
     "link_changed": LinkChanged,
 }
-_TABLE_OF = {row_type: table for table, row_type in TABLES.items()}
 
 # What tells runs apart; constant within a file, so it costs a reader nothing.
 ORIGIN_COLUMNS = ("run", "world")
@@ -144,51 +140,3 @@ def _arrow_type(hint: type | UnionType) -> pa.DataType:
     if get_origin(hint) is tuple:
         return pa.list_(pa.field("item", _ARROW[get_args(hint)[0]], nullable=False))
     return _ARROW[hint]  # type: ignore[index]
-
-
-Sink = Callable[[str, pa.RecordBatch], None]
-
-
-class Recorder:
-    """Gathers rows and hands them on in Arrow batches, one table each."""
-
-    def __init__(self, run: str, world: str, sink: Sink, digest: bool = False) -> None:
-        self._origin = (run, world)
-        self._sink = sink
-        self._rows: dict[type[Row], list[Row]] = {row_type: [] for row_type in _TABLE_OF}
-        self._schemas = {row_type: arrow_schema(row_type) for row_type in _TABLE_OF}
-        self._digest = sha256() if digest else None
-
-    def record(self, row: Row) -> None:
-        rows = self._rows[type(row)]
-        rows.append(row)
-        if len(rows) >= CHUNK_ROWS:
-            self._flush_table(type(row))
-
-    def flush(self) -> None:
-        for row_type in _TABLE_OF:
-            if self._rows[row_type]:
-                self._flush_table(row_type)
-
-    @property
-    def digest(self) -> str:
-        """What this run was, in 64 characters: equal rows give equal digests anywhere."""
-        assert self._digest is not None, "this recorder was made without a digest"
-        return self._digest.hexdigest()
-
-    def _flush_table(self, row_type: type[Row]) -> None:
-        rows = self._rows[row_type]
-        self._rows[row_type] = []
-        columns = list(zip(*map(astuple, rows), strict=True))
-        if self._digest is not None:
-            self._digest.update(msgpack.encode((_TABLE_OF[row_type], rows)))
-        self._sink(_TABLE_OF[row_type], self._batch(row_type, columns, len(rows)))
-
-    def _batch(self, row_type: type[Row], columns: list[Any], count: int) -> pa.RecordBatch:
-        schema = self._schemas[row_type]
-        constants = [pa.repeat(pa.scalar(value, pa.string()), count) for value in self._origin]
-        values = [
-            pa.array(column, field.type)
-            for column, field in zip(columns, list(schema)[len(constants) :], strict=True)
-        ]
-        return pa.record_batch(constants + values, schema=schema)

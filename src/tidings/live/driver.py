@@ -41,15 +41,18 @@ class Driver:
 
     def carry_out(self, effects: list[Effect], now: float) -> None:
         """Do what the broker wants, in its order; `settle` must follow in the same round."""
+        rows = self._rows
         for effect in effects:
+            if type(effect) is Record:  # by far the most; `match` takes twice as long to see it
+                rows[type(effect.row)].append(effect.row)
+                continue
             match effect:
-                case Record():
-                    row = effect.row
-                    self._rows[type(row)].append(row)
                 case Deliver():
                     self._deliver(effect)
                 case Send():
                     self.wires[effect.neighbour].send(effect, now)
+                case Record():
+                    rows[type(effect.row)].append(effect.row)
                 case _:
                     assert_never(effect)
 
@@ -84,6 +87,7 @@ class Driver:
         """The broker ends in good order."""
         if self._timer:
             self._timer.cancel()
+        self._wake_at = -inf  # nothing is earlier: no timer is set any more
         now = self.clock()
         self.carry_out(self.broker.close(now), now)
 

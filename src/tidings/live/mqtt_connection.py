@@ -86,6 +86,7 @@ class MqttConnection(asyncio.Protocol):
             self._transport.abort()
         else:
             self._transport.close()
+        self._transport = None  # nothing is written any more
 
     def _drop(self) -> None:
         if not self.dropped:

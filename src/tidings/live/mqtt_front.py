@@ -53,6 +53,10 @@ class MqttFront:
     def disconnected(self, connection: MqttConnection) -> None:
         self._connections.pop(connection, None)
 
+    def busy(self) -> bool:
+        """Whether somebody is connected."""
+        return bool(self._connections)
+
     def watch(self) -> None:
         """Ends the conversations that have been silent for too long, from now on."""
         now = self.driver.clock()

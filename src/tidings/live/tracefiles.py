@@ -21,8 +21,8 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tidings.core.columns import record_batch
 from tidings.core.trace import TABLES, Row, arrow_schema
-from tidings.live.columns import record_batch
 
 CHUNK_ROWS = 2_048  # made into columns at once, which takes about a millisecond
 SEGMENT_ROWS = 262_144  # a segment ends early when it has this many: about 25 MB of columns
@@ -118,7 +118,7 @@ class _Writer:
         unfinished = folder / f".{name}"
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            pq.write_table(rows, unfinished, compression="zstd")
+            pq.write_table(rows, unfinished, compression="zstd", use_dictionary=_texts(rows.schema))
             os.replace(unfinished, folder / name)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -131,6 +131,12 @@ class _Writer:
         found = self._folder.glob(f"*/{self._prefix}-*.parquet")
         used = [int(match[1]) for path in found if (match := numbered.fullmatch(path.name))]
         return max(used, default=-1) + 1
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    """Columns that repeat few values, by Parquet's names; numbers would be looked up in vain."""
+    lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
+    return lists + [field.name for field in schema if pa.types.is_string(field.type)]
 
 
 def _plain(name: str) -> str:

@@ -109,9 +109,18 @@ class Traffic:
         self._connections.append(asyncio.create_task(client.run()))
         return client
 
-    async def ready(self) -> None:
-        """Returns when every client is connected and has what it asked for."""
-        await asyncio.gather(*(client.ready.wait() for client in self.clients))
+    async def ready(self, within_s: float = 1.0) -> bool:
+        """Whether every client gets its answers within this time."""
+        try:
+            async with asyncio.timeout(within_s):
+                await asyncio.gather(*(client.ready.wait() for client in self.clients))
+        except TimeoutError:
+            return False
+        return True
+
+    def refused(self) -> str:
+        """Why some client did not get what it asked for; empty if all did."""
+        return "; ".join(client.refused for client in self.clients if client.refused)
 
     @property
     def received(self) -> int:

@@ -18,8 +18,9 @@ from tidings.broker.effects import Deliver, Effect, Record, Send
 from tidings.broker.frames import Ack, Data, Frame
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.message import Message, Parcel
+from tidings.core.recorder import Recorder, Sink
 from tidings.core.topology import Topology
-from tidings.core.trace import Dropped, Published, Reason, Recorder, Sink
+from tidings.core.trace import Dropped, Published, Reason
 from tidings.core.weather import LinkWeather
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
@@ -74,7 +75,7 @@ def simulate(
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Run a scenario to its end. `progress` is told the part that is done, now and then."""
-    world = World(scenario, Recorder(run or scenario.run.name, "sim", sink, digest=True))
+    world = World(scenario, Recorder(run or scenario.run.name, "sim", sink))
     gc.disable()  # a run makes millions of small values and no cycles: counting frees them all
     try:
         return world.run(progress)

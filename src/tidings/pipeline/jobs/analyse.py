@@ -47,7 +47,7 @@ class Analysis(Struct, frozen=True):
 def analyse(spark: SparkSession, folder: Path, by: By = "clock") -> Analysis:
     """All metrics of the traces in a folder."""
     traces = read_traces(spark, folder)
-    with _persisted(outcomes(traces, by)) as rows:
+    with _persisted(outcomes(traces, by).select(*metrics.NEEDED)) as rows:
         strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
         with _persisted(strategies):
             return Analysis(
@@ -61,7 +61,8 @@ def analyse(spark: SparkSession, folder: Path, by: By = "clock") -> Analysis:
 def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
     """Only the table of one study, for the end of a sweep."""
     traces = read_traces(spark, folder)
-    with _persisted(outcomes(traces)) as rows:
+    needed = set(metrics.NEEDED) - {"subscription", "deadline_s", "reason"}  # of subscribers, drops
+    with _persisted(outcomes(traces).select(*sorted(needed))) as rows:
         strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
         study = _study(strategies, traces)
     assert study is not None, f"{folder} is not the folder of a sweep"

@@ -52,7 +52,7 @@ def _lines(panel: Axes, study: pd.DataFrame, horizontal: str, metric: str) -> No
     others = [name for name in swept(study) if name != horizontal]
     for key, rows in study.groupby(["strategy", *others], dropna=False):
         label = ", ".join([str(key[0]), *map("{} = {}".format, others, key[1:])])
-        spread = rows[f"{metric}_interval"].fillna(0.0)
+        spread = rows[f"{metric}_interval"]  # NaN, where there is one seed, draws nothing
         panel.errorbar(
             rows[horizontal], rows[metric], yerr=spread, label=label, marker="o", capsize=3
         )
@@ -63,7 +63,7 @@ def _lines(panel: Axes, study: pd.DataFrame, horizontal: str, metric: str) -> No
 def _bars(panel: Axes, strategies: pd.DataFrame, metric: str) -> None:
     grouped = strategies.groupby("strategy")[metric]
     means, spread = grouped.mean(), grouped.std() * interval_factor(grouped.count())
-    bars = panel.bar(list(means.index), means, yerr=spread.fillna(0.0), capsize=4)
+    bars = panel.bar(list(means.index), means, yerr=spread, capsize=4)
     panel.bar_label(bars, labels=[f"{mean:.1%}" for mean in means], label_type="center")
     panel.set_xlabel("strategy")
 

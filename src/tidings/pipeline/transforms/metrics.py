@@ -11,13 +11,22 @@ from pyspark.sql import functions as F
 
 from tidings.pipeline.outcomes import DROPPED, IN_FLIGHT, IN_TIME
 
-RATIOS_AND_DELAYS = (
-    "delivery_ratio",
-    "on_time_ratio",
-    "packets_per_subscriber",
-    "delay_p50_s",
-    "delay_p95_s",
-    "delay_p99_s",
+RATIOS = ("delivery_ratio", "on_time_ratio", "packets_per_subscriber")
+DELAYS = ("delay_p50_s", "delay_p95_s", "delay_p99_s")
+RATIOS_AND_DELAYS = RATIOS + DELAYS
+
+# What the metrics need of an outcome; the rest need not be kept.
+NEEDED = (
+    "run",
+    "message",
+    "strategy",
+    "publisher_broker",
+    "subscription",
+    "subscriber_broker",
+    "deadline_s",
+    "outcome",
+    "reason",
+    "delay_s",
 )
 
 
@@ -41,7 +50,8 @@ def per_strategy(outcomes: DataFrame, published: DataFrame, carried: DataFrame) 
             "delivered",
             "dropped",
             "in_flight",
-            *RATIOS_AND_DELAYS,
+            *RATIOS,
+            *_delays(),
         )
     )
 
@@ -60,9 +70,7 @@ def per_subscriber(outcomes: DataFrame) -> DataFrame:
             "delivered",
             "delivery_ratio",
             "on_time_ratio",
-            "delay_p50_s",
-            "delay_p95_s",
-            "delay_p99_s",
+            *_delays(),
         )
     )
 
@@ -125,10 +133,13 @@ def _figures() -> list[Column]:
         F.count_if(F.col("outcome") == IN_FLIGHT).alias("in_flight"),
         (F.count("delay_s") / F.count("*")).alias("delivery_ratio"),
         (on_time / F.count("*")).alias("on_time_ratio"),
-        F.percentile("delay_s", 0.5).alias("delay_p50_s"),
-        F.percentile("delay_s", 0.95).alias("delay_p95_s"),
-        F.percentile("delay_s", 0.99).alias("delay_p99_s"),
+        # one aggregate for all three: each keeps every distinct delay
+        F.percentile("delay_s", [0.5, 0.95, 0.99]).alias("delays"),
     ]
+
+
+def _delays() -> list[Column]:
+    return [F.col("delays")[number].alias(name) for number, name in enumerate(DELAYS)]
 
 
 def _means_and_deviations() -> list[Column]:

@@ -1,0 +1,121 @@
+"""What is one live broker made of? Its state machine, a driver, clients, links, a trace.
+
+It listens first, then dials its neighbours. When it ends it says goodbye to its clients, closes its
+links, and writes the last trace rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tidings.broker.broker import Broker
+from tidings.core.errors import ConfigError
+from tidings.core.rng import Draws
+from tidings.live.clock import wall_clock
+from tidings.live.config import BrokerConfig, Neighbour
+from tidings.live.deliveries import Deliveries
+from tidings.live.driver import Driver
+from tidings.live.emulation import Emulation, Origin
+from tidings.live.links import Links
+from tidings.live.mqtt_front import MqttFront
+from tidings.live.tracefiles import TraceFiles
+
+INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; 31 bits of quarter seconds last until 2042
+QUIET_WITHIN_S = 2.0  # for clients and neighbours to take what was written, when it ends
+
+
+class LiveBroker:
+    """One broker with its sockets and files, inside a running event loop."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config, self._clock = config, wall_clock()
+        incarnation = config.incarnation or _incarnation(self._clock())
+        known = {neighbour.name: neighbour.known() for neighbour in config.neighbour}
+        self.broker = Broker(config.name, config.settings(), known, incarnation)
+        self.trace = TraceFiles(Path(config.traces), config.run, config.name)
+        self.origin = Origin(config.started_at)
+        self._draws = Draws(config.seed)
+        deliveries = Deliveries()
+        self.driver = Driver(self.broker, self._clock, self.trace, deliveries)
+        self.front = MqttFront(self.driver, deliveries, config.mqtt)
+        self.links = Links(self.driver, config.neighbour, self._draws)
+        self.emulations = {n.name: e for n in config.neighbour if (e := self._lay_wire(n))}
+        self._servers: list[asyncio.Server] = []
+        self._flusher: asyncio.Task[None] | None = None
+        self.mqtt_port = self.link_port = 0
+
+    async def start(self) -> None:
+        """Listens; links may take a little longer."""
+        try:
+            self.link_port = await self._listen(self.links.accept, "link_port")
+            self.mqtt_port = await self._listen(self.front.accept, "mqtt_port")
+        except ConfigError:
+            await self.stop()
+            raise
+        self.links.start()
+        self.front.watch()
+        self._flusher = asyncio.create_task(self._keep_flushing())
+
+    async def stop(self) -> None:
+        """Ends in good order: nothing recorded is lost."""
+        for server in self._servers:
+            server.close()
+        self.front.stop()
+        self.links.stop()
+        await self._until_quiet()
+        if self._flusher:
+            self._flusher.cancel()
+        self.driver.close()
+        self.trace.close()
+
+    def status(self) -> dict[str, Any]:
+        """What somebody who waits for the overlay to be complete wants to know."""
+        return {"links": self.links.up(), "subscriptions": len(self.broker._interests)}
+
+    async def _until_quiet(self) -> None:
+        """What was written leaves, unless somebody does not read."""
+        end_at = self._clock() + QUIET_WITHIN_S
+        while (self.front.busy() or self.links.busy()) and self._clock() < end_at:
+            await asyncio.sleep(0.005)
+
+    def _lay_wire(self, neighbour: Neighbour) -> Emulation | None:
+        wire = self.driver.add_wire(neighbour.name)
+        if neighbour.emulate is None:
+            return None
+        wire.emulation = Emulation(
+            (self._config.name, neighbour.name),
+            neighbour.emulate.conditions(),
+            self._draws,
+            self.origin,
+            self._clock,
+            wire,
+            neighbour.emulate.processing_s,
+        )
+        return wire.emulation
+
+    async def _listen(self, accept: Callable[[], asyncio.Protocol], field: str) -> int:
+        config = self._config
+        port = getattr(config, field)
+        try:
+            server = await asyncio.get_running_loop().create_server(accept, config.host, port)
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            why = "is in use" if taken else str(error.strerror or error)
+            accepted = f"a port of {config.host} to listen on (this one {why}), or 0 for any"
+            raise ConfigError(config.source or config.name, field, port, accepted) from None
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def _keep_flushing(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.flush_s)
+            self.trace.flush()
+
+
+def _incarnation(now: float) -> int:
+    """A number that grows with every restart, as long as the wall clock is not set back."""
+    return max(1, int((now - INCARNATIONS_SINCE) * 4))

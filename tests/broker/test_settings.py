@@ -1,0 +1,69 @@
+"""Every bad setting is found at the door, and named with what is accepted."""
+
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+from tidings.broker.settings import Settings
+from tidings.core.contract import Contract, TopicPolicy
+from tidings.core.errors import ConfigError
+
+BAD: list[tuple[str, Any, str]] = [
+    ("strategy", "magic", "d-tree, direct, flooding, r-tree"),
+    ("scheduling", "lifo", "fifo, rl"),
+    ("transmissions", 0, "a whole number from 1"),
+    ("queue_parcels", 0, "a whole number from 1"),
+    ("window_bytes", 0, "a whole number from 1"),
+    ("ack_timer", 0.0, "a positive number"),
+    ("ack_slack_s", -0.1, "a number of seconds from 0"),
+    ("probe_every_s", 0.0, "a positive number of seconds"),
+    ("probe_timeout_s", -1.0, "a positive number of seconds"),
+    ("probes_missed", 0, "a whole number from 1"),
+    ("delay_weight", 0.0, "above 0, up to 1"),
+    ("delay_weight", 1.1, "above 0, up to 1"),
+    ("loss_weight", nan, "above 0, up to 1"),
+    ("advertise_every_s", 0.0, "a positive number of seconds"),
+    ("advertise_change", -0.1, "a number from 0"),
+    ("batch_s", -0.1, "a number of seconds from 0"),
+    ("batch_s", nan, "a number of seconds from 0"),
+    ("remember_s", 0.0, "a positive number of seconds"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "accepted"), BAD)
+def test_a_bad_setting_names_the_file_the_field_the_value_and_what_is_accepted(
+    field: str, value: Any, accepted: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings(**{field: value}).checked("overlay.toml")
+    assert caught.value.source == "overlay.toml"
+    assert caught.value.field == f"broker.{field}"
+    assert repr(value) in str(caught.value)
+    assert accepted in caught.value.accepted
+
+
+def test_every_numeric_setting_is_checked() -> None:
+    unchecked = {"estimates", "trace", "policies"}  # whose types leave nothing to check
+    assert {field for field, _, _ in BAD} == set(Settings.__struct_fields__) - unchecked
+
+
+def test_the_defaults_are_accepted_as_they_are() -> None:
+    settings = Settings()
+    assert settings.checked("here") is settings
+
+
+@pytest.mark.parametrize(
+    ("contract", "field"),
+    [
+        (Contract(deadline_s=0.0), "deadline_s"),
+        (Contract(price=inf), "price"),
+        (Contract(reliability=1.5), "reliability"),
+        (Contract(strategy="magic"), "policy.strategy"),
+    ],
+)
+def test_a_bad_topic_policy_is_found_too(contract: Contract, field: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings(policies=(TopicPolicy("a/#", contract),)).checked("overlay.toml")
+    assert caught.value.field == field
+    assert caught.value.source.startswith("overlay.toml")

@@ -1,0 +1,83 @@
+"""Keyed chance: a draw belongs to what it is about, never to the order of drawing."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tidings.core.rng import Draws
+
+
+def test_the_same_key_gives_the_same_draws_and_another_key_others() -> None:
+    draws = Draws(7)
+    assert draws.uniform(0, 1, "delay", "b1", "b2") == Draws(7).uniform(0, 1, "delay", "b1", "b2")
+    others = {
+        draws.uniform(0, 1, "delay", "b2", "b1"),
+        draws.uniform(0, 1, "loss", "b1", "b2"),
+        Draws(8).uniform(0, 1, "delay", "b1", "b2"),
+        draws.uniform(0, 1, "delay", "b1"),
+        draws.uniform(0, 1, "delay", "b1b2"),
+        draws.uniform(0, 1, "delay", "b1", "b2"),
+    }
+    assert len(others) == 6
+
+
+def test_the_order_of_drawing_does_not_matter() -> None:
+    one, other = Draws(1), Draws(1)
+    keys = [("p", n) for n in range(20)]
+    forwards = {key: one.uniform(0, 1, *key) for key in keys}
+    backwards = {key: other.uniform(0, 1, *key) for key in reversed(keys)}
+    assert forwards == backwards
+
+
+def test_uniform_draws_fill_their_interval() -> None:
+    found = [Draws(1).uniform(2.0, 4.0, "x", n) for n in range(2_000)]
+    assert all(2.0 <= value < 4.0 for value in found)
+    assert sum(found) / len(found) == pytest.approx(3.0, abs=0.07)
+
+
+def test_a_choice_has_no_repetitions_and_all_items_a_chance() -> None:
+    items = list("abcde")
+    chosen = [Draws(seed).chosen(items, 2, "who") for seed in range(400)]
+    assert all(len(set(pair)) == 2 for pair in chosen)
+    firsts = [pair[0] for pair in chosen]
+    assert all(40 <= firsts.count(item) <= 120 for item in items)
+    assert sorted(Draws(1).chosen(items, 5, "who")) == items
+
+
+def test_a_larger_choice_begins_with_the_smaller_one() -> None:
+    items = list(range(50))
+    assert Draws(3).chosen(items, 20, "who")[:7] == Draws(3).chosen(items, 7, "who")
+
+
+def test_nothing_is_lost_where_the_ratio_is_none() -> None:
+    assert Draws(1).loss_test(0.0, "b1", "b2") is None
+
+
+def test_rarer_losses_are_among_the_more_frequent_ones() -> None:
+    rare, frequent = Draws(1).loss_test(0.01, "b1"), Draws(1).loss_test(0.1, "b1")
+    assert rare is not None
+    assert frequent is not None
+    lost = [(rare(m, 1), frequent(m, 1)) for m in range(20_000)]
+    assert any(r for r, _ in lost)
+    assert all(f for r, f in lost if r)
+
+
+def test_chance_is_the_same_in_every_process() -> None:
+    program = (
+        "from tidings.core.rng import Draws\n"
+        "d = Draws(5); lost = d.loss_test(0.3, 'b1', 'b2')\n"
+        "print(d.uniform(0, 1, 'x', 'y'), d.failed_epochs(0.5, 16, 'a').hex(),"
+        " ''.join(str(lost(m, 1)) for m in range(64)))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "random")
+    }
+    assert len(printed) == 1

@@ -1,0 +1,150 @@
+"""What the network does to a frame."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from tidings.core.rng import Draws
+from tidings.core.weather import Conditions, LinkWeather
+
+
+def weather(a: str = "b1", b: str = "b2", seed: int = 1, **conditions: object) -> LinkWeather:
+    return LinkWeather(a, b, Conditions(**{"delay_s": 0.05, **conditions}), Draws(seed))
+
+
+def lost(link: LinkWeather, attempt: int = 1, messages: int = 20_000) -> set[int]:
+    return {m for m in range(messages) if link.arrival(100, m, attempt, 0.0) is None}
+
+
+def dark_epochs(link: LinkWeather, epochs: int, epoch_s: float = 1.0) -> set[int]:
+    return {epoch for epoch in range(epochs) if link.dark((epoch + 0.5) * epoch_s)}
+
+
+# ---- delay and rate
+
+
+def test_on_a_perfect_link_everything_arrives_one_delay_later() -> None:
+    link = weather()
+    assert link.arrival(10**9, 1, 1, 3.0) == 3.05
+    assert link.control_arrival(3.0) == 3.05
+    assert not link.dark(3.0)
+
+
+def test_a_rate_lets_data_frames_leave_one_after_the_other() -> None:
+    link = weather(rate_bytes_per_s=1000.0)
+    assert link.arrival(100, 1, 1, 0.0) == pytest.approx(0.1 + 0.05)
+    assert link.arrival(200, 2, 1, 0.0) == pytest.approx(0.3 + 0.05)
+    assert link.free_at() == pytest.approx(0.3)
+    assert link.arrival(100, 3, 1, 5.0) == pytest.approx(5.1 + 0.05)
+    assert link.control_arrival(5.0) == pytest.approx(5.05)  # small, and never behind data
+
+
+def test_a_lost_frame_occupies_the_link_all_the_same() -> None:
+    link = weather(rate_bytes_per_s=1000.0, loss_ratio=1.0)
+    assert link.arrival(100, 1, 1, 0.0) is None
+    assert link.free_at() == pytest.approx(0.1)
+
+
+# ---- loss
+
+
+@pytest.mark.parametrize("ratio", [0.001, 0.05, 0.5])
+def test_the_share_of_lost_frames_is_the_loss_ratio(ratio: float) -> None:
+    messages = 40_000
+    spread = 5 * (ratio * (1 - ratio) / messages) ** 0.5
+    assert len(lost(weather(loss_ratio=ratio), messages=messages)) / messages == pytest.approx(
+        ratio, abs=spread
+    )
+    link = weather(loss_ratio=ratio)
+    misses = sum(link.control_arrival(0.0) is None for _ in range(messages))
+    assert misses / messages == pytest.approx(ratio, abs=spread)
+
+
+def test_losses_belong_to_seed_link_direction_message_and_attempt() -> None:
+    here = lost(weather(loss_ratio=0.1))
+    assert lost(weather(loss_ratio=0.1)) == here
+    for other in (
+        lost(weather(loss_ratio=0.1, seed=2)),
+        lost(weather("b1", "b3", loss_ratio=0.1)),
+        lost(weather("b2", "b1", loss_ratio=0.1)),
+        lost(weather(loss_ratio=0.1), attempt=2),
+    ):
+        both = len(here & other) / len(here)
+        assert both == pytest.approx(0.1, abs=0.04)  # what independence gives
+
+
+def test_a_loss_does_not_depend_on_what_else_was_sent() -> None:
+    link = weather(loss_ratio=0.1)
+    expected = lost(weather(loss_ratio=0.1), messages=500)
+    found = {m for m in reversed(range(500)) if link.arrival(100, m, 1, 0.0) is None}
+    assert found == expected
+
+
+def test_a_ratio_of_one_loses_all_and_of_none_nothing() -> None:
+    assert len(lost(weather(loss_ratio=1.0), messages=100)) == 100
+    assert not lost(weather(loss_ratio=0.0), messages=100)
+
+
+# ---- failures
+
+
+def test_a_link_fails_for_whole_epochs_as_often_as_it_is_told_to() -> None:
+    epochs = 20_000  # over several of the blocks in which they are drawn
+    dark = dark_epochs(weather(failure_probability=0.06), epochs)
+    assert len(dark) / epochs == pytest.approx(0.06, abs=5 * (0.06 * 0.94 / epochs) ** 0.5)
+    link = weather(failure_probability=0.06)
+    for epoch in sorted(dark)[:50]:
+        assert link.dark(float(epoch))
+        assert link.dark(epoch + 0.999)
+        assert link.arrival(100, 1, 1, epoch + 0.5) is None
+        assert link.control_arrival(epoch + 0.5) is None
+
+
+def test_both_directions_of_a_link_fail_together_and_other_links_on_their_own() -> None:
+    here = dark_epochs(weather(failure_probability=0.1), 5_000)
+    assert dark_epochs(weather("b2", "b1", failure_probability=0.1), 5_000) == here
+    other = dark_epochs(weather("b1", "b3", failure_probability=0.1), 5_000)
+    assert len(here & other) / len(here) == pytest.approx(0.1, abs=0.05)
+
+
+def test_failures_do_not_depend_on_when_one_looks() -> None:
+    forwards, backwards = (weather(failure_probability=0.2) for _ in range(2))
+    times = [0.37 * step for step in range(1_000)]
+    assert [forwards.dark(at) for at in times] == [backwards.dark(at) for at in times[::-1]][::-1]
+
+
+def test_an_epoch_may_have_another_length() -> None:
+    short = dark_epochs(weather(failure_probability=0.1, failure_epoch_s=0.25), 1_000, 0.25)
+    assert short == dark_epochs(weather(failure_probability=0.1), 1_000)
+
+
+def test_an_outage_begins_with_its_first_instant_and_ends_before_its_last() -> None:
+    link = weather(outages=((1.0, 2.0), (5.0, 6.0), (6.0, 7.0)))
+    looks = [(0.999, False), (1.0, True), (1.999, True), (2.0, False), (4.0, False)]
+    looks += [(5.0, True), (6.0, True), (6.999, True), (7.0, False)]
+    for at, dark in looks:
+        assert link.dark(at) is dark, at
+        assert (link.arrival(100, 1, 1, at) is None) is dark
+
+
+def test_what_left_before_an_outage_still_arrives() -> None:
+    assert weather(outages=((1.0, 2.0),)).arrival(100, 1, 1, 0.99) == pytest.approx(1.04)
+
+
+def test_outages_and_epochs_add_up() -> None:
+    alone = dark_epochs(weather(failure_probability=0.1), 1_000)
+    both = dark_epochs(weather(failure_probability=0.1, outages=((100.0, 200.0),)), 1_000)
+    assert both == alone | set(range(100, 200))
+
+
+def test_a_link_is_not_dark_for_unlikely_long_if_failures_are_rare() -> None:
+    dark = sorted(dark_epochs(weather(failure_probability=0.05), 20_000))
+    assert max(runs(dark)) <= 6
+
+
+def runs(numbers: list[int]) -> Iterator[int]:
+    length = 1
+    for earlier, later in pairwise(numbers):
+        length = length + 1 if later == earlier + 1 else 1
+        yield length

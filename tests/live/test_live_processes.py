@@ -1,0 +1,260 @@
+"""Brokers as processes: killed and restarted, on a leash, and a whole overlay by one command."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.live import PahoClient, eventually, free_ports
+
+from tidings.live.config import BrokerConfig, Neighbour
+from tidings.live.toml import to_toml
+from tidings.pipeline.headline import read_tables
+
+TRIANGLE = """
+[run]
+name = "triangle"
+seconds = 1.5
+start_s = 0.3
+drain_s = 0.5
+[topology]
+kind = "full-mesh"
+brokers = 3
+delay_ms = [5.0, 10.0]
+[live]
+mqtt_port = 0
+flush_s = 0.2
+[[workload.publisher]]
+broker = "b1"
+topic = "t"
+rate_per_s = 20.0
+[[workload.subscriber]]
+broker = "b2"
+topic = "t"
+deadline_ms = 200.0
+[[workload.subscriber]]
+broker = "b3"
+topic = "#"
+where = "colour == 'blue'"
+"""
+
+
+class Process:
+    """A `tidings` command, and what it says."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "tidings", *arguments]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def line(self) -> dict[str, object]:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        said, complained = self.process.communicate(timeout=30)
+        return self.process.returncode, said, complained
+
+
+class Pair:
+    """Two brokers with a link, as processes."""
+
+    def __init__(self, folder: Path) -> None:
+        link_ports, mqtt_ports = free_ports(2), free_ports(2)
+        self.port = dict(zip(("n1", "n2"), mqtt_ports, strict=True))
+        self._paths, self.running = {}, dict[str, Process]()
+        for name, other, here in (("n1", "n2", 0), ("n2", "n1", 1)):
+            config = BrokerConfig(
+                name=name,
+                mqtt_port=self.port[name],
+                link_port=link_ports[here],
+                neighbour=(Neighbour(name=other, port=link_ports[1 - here]),),
+                traces=str(folder / "traces"),
+                flush_s=0.1,
+            )
+            self._paths[name] = folder / f"{name}.toml"
+            self._paths[name].write_text(to_toml(config))
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        self.running[name] = Process("broker", str(self._paths[name]), "--json")
+        assert self.running[name].line()["ready"] == name
+
+    def close(self) -> None:
+        for process in self.running.values():
+            process.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    pair = Pair(tmp_path)
+    yield pair
+    pair.close()
+
+
+def flows(pair: Pair, here: str, there: str) -> None:
+    """Messages get from one broker to the other, sooner or later."""
+    listener, speaker = PahoClient(pair.port[there]), PahoClient(pair.port[here])
+    listener.subscribe("flow")
+
+    def heard() -> bool:
+        speaker.publish("flow", b"")
+        return bool(listener.messages)
+
+    eventually(heard)
+    listener.close()
+    speaker.close()
+
+
+@pytest.mark.parametrize("victim", ["n1", "n2"])
+def test_a_killed_broker_comes_back_and_messages_flow_again(
+    pair: Pair, victim: str, tmp_path: Path
+) -> None:
+    flows(pair, "n1", "n2")
+    eventually(lambda: list((tmp_path / "traces" / "published").glob("live-n1-*")))
+    assert pair.running[victim].end(signal.SIGKILL)[0] == -signal.SIGKILL
+    pair.start(victim)
+    flows(pair, "n1", "n2")
+    flows(pair, "n2", "n1")
+    for process in pair.running.values():
+        code, _, complained = process.end()
+        assert (code, complained) == (0, "")
+    rows = read_tables(tmp_path / "traces")
+    messages = rows["published"]["message"].to_pylist()
+    assert len(set(messages)) == len(messages)
+    assert rows["carried"].num_rows > 0
+
+
+@pytest.mark.skipif(not shutil.which("mosquitto_sub"), reason="mosquitto-clients is not installed")
+def test_mosquitto_pub_reaches_mosquitto_sub_across_brokers(pair: Pair) -> None:
+    flows(pair, "n1", "n2")
+    for version in ("mqttv311", "mqttv5"):
+        there, here = ["-p", str(pair.port["n2"])], ["-p", str(pair.port["n1"])]
+        listen = ["mosquitto_sub", "-V", version, *there, "-t", "m/+", "-v", "-C", "1", "-W", "10"]
+        with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as listener:
+            while listener.poll() is None:
+                speak = ["mosquitto_pub", "-V", version, *here, "-t", "m/x", "-m", "hi"]
+                subprocess.run(speak, check=True)
+                time.sleep(0.05)
+            assert listener.stdout is not None
+            assert listener.stdout.read() == "m/x hi\n"
+
+
+def test_a_bad_file_is_one_paragraph_and_exit_code_2(tmp_path: Path) -> None:
+    path = tmp_path / "broker.toml"
+    path.write_text('name = "n1"\nmqtt_port = "high"\n')
+    code, said, complained = Process("broker", str(path), "--check").end(0)
+    assert (code, said) == (2, "")
+    assert "mqtt_port" in complained
+    assert "Traceback" not in complained
+    path.write_text('name = "n1"\n')
+    assert Process("broker", str(path), "--check", "--json").end(0)[:2] == (
+        0,
+        '{"broker":"n1","neighbours":[]}\n',
+    )
+
+
+def up(folder: Path, *arguments: str, scenario: str = TRIANGLE) -> Process:
+    path = folder / "scenario.toml"
+    path.write_text(scenario)
+    return Process("up", str(path), "--traces", str(folder / "traces"), *arguments)
+
+
+def test_one_command_runs_a_scenario_and_tells_how_it_went(tmp_path: Path) -> None:
+    code, said, complained = up(tmp_path, "--json").end(0)
+    assert (code, complained) == (0, "")
+    result = json.loads(said)
+    assert result["published"] == 30
+    assert result["unpublished"] == 0
+    (subscriber,) = result["subscribers"]
+    assert subscriber["subscription"] == "b2/s1:t"
+    assert subscriber["on_time_ratio"] == 1.0
+    assert result["received"] == 30
+
+
+def test_a_scheduled_broker_outage_is_a_real_one(tmp_path: Path) -> None:
+    outage = '\n[faults]\nschedule = [{ broker = "b2", from_s = 0.8, to_s = 1.0 }]\n'
+    longer = TRIANGLE.replace("seconds = 1.5", "seconds = 5.0")
+    code, said, complained = up(tmp_path, "--json", scenario=longer + outage).end(0)
+    assert code == 0, complained
+    result = json.loads(said)
+    assert result["published"] == 100
+    rows = read_tables(tmp_path / "traces")
+    ups = [row for row in rows["link_changed"].to_pylist() if row["neighbour"] == "b2"]
+    assert {row["up"] for row in ups} == {True, False}
+    last_published = max(rows["published"]["at"].to_pylist())
+    last_delivered = max(rows["delivered"]["at"].to_pylist())
+    assert last_published < last_delivered < last_published + 0.5
+
+
+def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        scenario = TRIANGLE.replace("mqtt_port = 0", f"mqtt_port = {port}")
+        code, _, complained = up(tmp_path, scenario=scenario).end(0)
+    assert code == 2
+    assert f"live.mqtt_port is {port}" in complained
+    assert "--set live.mqtt_port=0" in complained
+
+
+def children(process: Process) -> list[int]:
+    listed = Path(f"/proc/{process.process.pid}/task/{process.process.pid}/children").read_text()
+    return [int(word) for word in listed.split()]
+
+
+def until_listening(process: Process) -> list[int]:
+    assert process.process.stdout is not None
+    while "mosquitto_pub" not in process.process.stdout.readline():
+        assert process.process.poll() is None
+    return children(process)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
+def test_no_broker_outlives_its_parent_even_if_that_is_killed(tmp_path: Path) -> None:
+    process = up(tmp_path, "--no-traffic")
+    brokers = until_listening(process)
+    assert len(brokers) == 3
+    process.end(signal.SIGKILL)
+    eventually(lambda: not any(_alive(broker) for broker in brokers))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
+def test_a_broker_that_dies_by_itself_is_reported_and_the_others_end(tmp_path: Path) -> None:
+    process = up(tmp_path, "--no-traffic")
+    brokers = until_listening(process)
+    os.kill(brokers[1], signal.SIGKILL)
+    code, _, complained = process.end(0)
+    assert code == 1
+    assert "ended by itself with exit code -9" in complained
+    assert not any(_alive(broker) for broker in brokers)
+
+
+def test_ctrl_c_ends_the_run_early_with_its_result(tmp_path: Path) -> None:
+    process = up(tmp_path, "--seconds", "60")
+    until_listening(process)
+    eventually(lambda: list((tmp_path / "traces").glob("delivered/triangle-*")))
+    code, said, complained = process.end(signal.SIGINT)
+    assert (code, complained) == (0, "")
+    assert "b2/s1:t" in said
+
+
+def _alive(pid: int) -> bool:
+    """Whether the process runs; one that waits to be reaped by somebody else does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

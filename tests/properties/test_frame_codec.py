@@ -1,0 +1,95 @@
+"""Every frame survives the wire: whole, byte by byte, and with other bytes behind it."""
+
+from contextlib import suppress
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidings.broker.codec import LENGTH_BYTES, Decoder, encode
+from tidings.broker.frames import Ack, Data, Echo, Hello, Interests, Links, Probe, Pull
+from tidings.core.contract import Contract, Destination, Group, Subscription
+from tidings.core.errors import WireError
+from tidings.core.estimates import LinkEstimate
+from tidings.core.message import Envelope, Message
+
+KINDS = (Hello, Data, Ack, Probe, Echo, Interests, Links, Pull)
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+number = st.floats(allow_nan=False)  # infinite deadlines are common
+serial = st.integers(-(2**63), 2**64 - 1)
+late = st.sampled_from(["deliver", "drop"])
+
+
+def tuples(of: st.SearchStrategy) -> st.SearchStrategy:
+    return st.lists(of, max_size=3).map(tuple)
+
+
+contract = st.builds(Contract, number, number, number, number, late, st.booleans(), text)
+message = st.builds(
+    Message, serial, text, st.binary(max_size=40), contract, tuples(st.tuples(text, text))
+)
+group = st.builds(Group, number, serial, number)
+destination = st.builds(Destination, text, number, tuples(group))
+envelope = st.builds(Envelope, message, number, tuples(destination), tuples(text), text)
+subscription = st.builds(Subscription, text, text, text, text, contract)
+estimate = st.builds(LinkEstimate, number, number)
+frame = st.one_of(
+    st.builds(Hello, text),
+    st.builds(Data, serial, envelope),
+    st.builds(Ack, serial),
+    st.builds(Probe, serial),
+    st.builds(Echo, serial),
+    st.builds(Interests, serial, text, serial, serial, serial, tuples(subscription), tuples(text)),
+    st.builds(Links, serial, text, serial, serial, tuples(st.tuples(text, estimate))),
+    st.builds(Pull, serial, text),
+)
+
+
+@given(frame)
+def test_a_frame_survives_as_a_whole(sent: Hello) -> None:
+    [received] = Decoder().feed(encode(sent))
+    assert received == sent
+    assert type(received) is type(sent)
+
+
+@given(st.lists(frame, max_size=3))
+def test_frames_survive_byte_by_byte(sent: list[Hello]) -> None:
+    decoder, received = Decoder(), []
+    for byte in b"".join(map(encode, sent)):
+        received += decoder.feed(bytes([byte]))
+    assert received == sent
+
+
+@given(st.lists(frame, min_size=1, max_size=4), st.data())
+def test_frames_survive_cut_anywhere_with_the_next_one_behind_them(
+    sent: list[Hello], data: st.DataObject
+) -> None:
+    wire = b"".join(map(encode, sent))
+    cut = data.draw(st.integers(0, len(wire)))
+    decoder = Decoder()
+    assert decoder.feed(wire[:cut]) + decoder.feed(wire[cut:]) == sent
+
+
+@given(frame, st.binary(min_size=1, max_size=8))
+def test_bytes_behind_a_frame_wait_for_the_rest_of_theirs(sent: Hello, rest: bytes) -> None:
+    behind = (len(rest) + 1).to_bytes(LENGTH_BYTES, "big") + rest
+    assert Decoder().feed(encode(sent) + behind) == [sent]
+
+
+@given(st.binary(max_size=60))
+def test_random_bytes_raise_a_wire_error_or_wait_for_more(body: bytes) -> None:
+    for wire in (body, len(body).to_bytes(LENGTH_BYTES, "big") + body):
+        with suppress(WireError):
+            assert all(isinstance(frame, KINDS) for frame in Decoder().feed(wire))
+
+
+@given(frame, st.data())
+def test_a_frame_with_one_wrong_byte_is_another_frame_or_a_wire_error(
+    sent: Hello, data: st.DataObject
+) -> None:
+    wire = bytearray(encode(sent))
+    place = data.draw(st.integers(LENGTH_BYTES, len(wire) - 1))
+    wire[place] = data.draw(st.integers(0, 255))
+    with suppress(WireError):
+        [received] = Decoder().feed(bytes(wire))
+        assert isinstance(received, KINDS)

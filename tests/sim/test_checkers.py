@@ -1,0 +1,92 @@
+"""Each law that every run must keep, broken by hand."""
+
+import pytest
+from support.builders import a_message, a_parcel
+
+from tidings.core.errors import CheckFailed
+from tidings.core.trace import Dropped, Published
+from tidings.sim.checkers import Checker
+
+MESSAGE = a_message(id=1)
+
+
+def a_checker(*interested: str) -> Checker:
+    """The account of a run in which message 1 was published to these subscriptions."""
+    checker = Checker("mesh.toml", 42)
+    checker.published(Published(0.0, "b1", 1, "t", 0, 1.0, 1.0, "d-tree", interested))
+    return checker
+
+
+def test_a_run_in_which_all_is_delivered_is_lawful() -> None:
+    checker = a_checker("b2/x:t", "b3/y:t")
+    checker.delivered(MESSAGE, ("b2/x:t",))
+    checker.delivered(MESSAGE, ("b3/y:t",))
+    checker.finish([])
+    assert (checker.publications, checker.deliveries) == (1, 2)
+
+
+def test_nothing_is_delivered_that_was_not_published() -> None:
+    with pytest.raises(CheckFailed, match="never published"):
+        a_checker("b2/x:t").delivered(a_message(id=2), ("b2/x:t",))
+
+
+@pytest.mark.parametrize("others", [(), ("b3/y:t",)])
+def test_nothing_is_delivered_twice_to_one_subscription(others: tuple[str, ...]) -> None:
+    checker = a_checker("b2/x:t", *others)  # with others, the message is not settled yet
+    checker.delivered(MESSAGE, ("b2/x:t",))
+    with pytest.raises(CheckFailed, match="twice"):
+        checker.delivered(MESSAGE, ("b2/x:t",))
+
+
+@pytest.mark.parametrize("others", [(), ("b3/y:t",)])
+def test_a_broker_that_restarted_may_deliver_again_but_it_counts_once(
+    others: tuple[str, ...],
+) -> None:
+    checker = a_checker("b2/x:t", *others)
+    checker.delivered(MESSAGE, ("b2/x:t",))
+    checker.restarted("b2")
+    checker.delivered(MESSAGE, ("b2/x:t",))
+    assert checker.deliveries == 1
+    if others:
+        checker.delivered(MESSAGE, others)
+        with pytest.raises(CheckFailed, match="twice"):
+            checker.delivered(MESSAGE, others)
+
+
+def test_no_message_is_published_twice() -> None:
+    for checker in (a_checker(), a_checker("b2/x:t")):
+        with pytest.raises(CheckFailed, match="published twice"):
+            checker.published(Published(1.0, "b1", 1, "t", 0, 1.0, 1.0, "d-tree", ()))
+
+
+def test_nothing_vanishes() -> None:
+    checker = a_checker("b2/x:t", "b3/y:t")
+    checker.delivered(MESSAGE, ("b2/x:t",))
+    with pytest.raises(CheckFailed, match=r"to b3/y:t vanished"):
+        checker.finish([])
+
+
+def test_what_was_dropped_for_its_broker_did_not_vanish() -> None:
+    checker = a_checker("b2/x:t", "b3/y:t")
+    checker.dropped(Dropped(1.0, "b1", 1, "expired", ("b2", "b3")))
+    checker.finish([])
+
+
+def test_what_was_dropped_for_another_broker_or_message_does_not_count() -> None:
+    checker = a_checker("b2/x:t")
+    checker.dropped(Dropped(1.0, "b1", 1, "expired", ("b3",)))
+    checker.dropped(Dropped(1.0, "b1", 9, "expired", ("b2",)))
+    with pytest.raises(CheckFailed, match="vanished"):
+        checker.finish([])
+
+
+def test_what_is_in_flight_at_the_end_did_not_vanish() -> None:
+    checker = a_checker("b2/x:t")
+    checker.finish([a_parcel("b2", message=MESSAGE)])
+    with pytest.raises(CheckFailed, match="vanished"):
+        a_checker("b2/x:t").finish([a_parcel("b3", message=MESSAGE)])
+
+
+def test_a_broken_law_names_the_scenario_and_the_seed() -> None:
+    with pytest.raises(CheckFailed, match=r"mesh\.toml, seed 42: "):
+        a_checker("b2/x:t").finish([])

@@ -1,0 +1,43 @@
+"""Small scenarios, and the rows that their runs leave."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from tidings.core.document import changed
+from tidings.sim.scenario import Scenario, parse
+from tidings.sim.world import Result, simulate
+
+SMALL: dict[str, Any] = {
+    "run": {"seconds": 4.0, "start_s": 1.0, "drain_s": 3.0},
+    "topology": {"kind": "full-mesh", "brokers": 4},
+    "workload": {"topics": 3, "rate_per_s": 5.0, "subscribe_probability": [1.0, 1.0]},
+    "broker": {"estimates": "pinned"},
+}
+
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def a_scenario(changes: dict[str, Any] | None = None, **tables: Any) -> Scenario:
+    """A run of a few seconds among four brokers; `changes` by dotted names, `tables` whole."""
+    return parse(changed({**SMALL, **tables}, changes or {}), "small.toml", "")
+
+
+def outcome(scenario: Scenario) -> tuple[Result, Tables]:
+    """What a run came to, and its rows by table."""
+    tables: Tables = {}
+
+    def sink(table: str, batch: pa.RecordBatch) -> None:
+        tables.setdefault(table, []).extend(batch.to_pylist())
+
+    return simulate(scenario, sink=sink), tables
+
+
+def served(tables: Tables) -> set[tuple[int, str]]:
+    """All (message, subscription) that were delivered."""
+    return {(r["message"], s) for r in tables.get("delivered", ()) for s in r["subscriptions"]}
+
+
+def wanted(tables: Tables) -> set[tuple[int, str]]:
+    """All (message, subscription) that should have been."""
+    return {(r["message"], s) for r in tables.get("published", ()) for s in r["interested"]}
