@@ -14,9 +14,9 @@ STEPS = ("publish", "ack", "lose", "echo", "subscribe", "down", "up", "wait", "s
 
 def due_at(broker: Broker) -> float:
     """The earliest of all timers, found by looking at each of them."""
-    advertise_at = broker._advertise_at if broker.settings.estimates == "measured" else inf
-    clocks = (broker._share_at, broker._count_at, advertise_at, broker._monitor.next_at())
-    return min(*clocks, broker._unanswered.first_due())
+    control = broker._control
+    clocks = (control._share_at, control._count_at, control._advertise_at)
+    return min(*clocks, control._monitor.next_at(), broker._transmitter._unanswered.first_due())
 
 
 @given(

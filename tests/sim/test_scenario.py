@@ -64,7 +64,7 @@ MISTAKES: list[tuple[str, Any, str, str]] = [
     ("folder", "there", "folder", "no such field"),
     ("topology.kind", "ring", "kind", "full-mesh, random-degree"),
     ("topology.brokers", 0, "brokers", ">= 1"),
-    ("topology.broker", 5, "parameter", "brokers, delay_ms"),
+    ("topology.broker", 5, "broker", "brokers, delay_ms"),
     ("topology.delay_ms", [5, 1], "delay_ms", "low <= high"),
     ("topology", 5, "topology", "a table"),
     ("workload.topics", 0, "workload.topics", ">= 1"),

@@ -25,12 +25,12 @@ class Shown(NamedTuple):
 
 
 METRICS = {
-    "delivery_ratio": Shown("delivered %", 100, 2),
-    "on_time_ratio": Shown("in time %", 100, 2),
-    "packets_per_subscriber": Shown("packets each", 1, 2),
-    "deadline_s": Shown("deadline ms", 1000, 1),
-    "delay_p50_s": Shown("median ms", 1000, 1),
-    "delay_p95_s": Shown("95 % ms", 1000, 1),
+    "delivery_ratio": Shown("delivered\n%", 100, 2),
+    "on_time_ratio": Shown("in time\n%", 100, 2),
+    "packets_per_subscriber": Shown("packets per\nsubscriber", 1, 2),
+    "deadline_s": Shown("deadline\nms", 1000, 1),
+    "delay_p50_s": Shown("median\nms", 1000, 1),
+    "delay_p95_s": Shown("95 %\nms", 1000, 1),
 }
 
 

@@ -74,7 +74,7 @@ class LiveBroker:
 
     def status(self) -> dict[str, Any]:
         """What somebody who waits for the overlay to be complete wants to know."""
-        return {"links": self.links.up(), "subscriptions": len(self.broker._interests)}
+        return {"links": self.links.up(), "subscriptions": self.broker.subscriptions}
 
     async def _until_quiet(self) -> None:
         """What was written leaves, unless somebody does not read."""

@@ -1,20 +1,19 @@
 """Which overlay does a scenario file ask for?
 
 One written-out dict of kinds. A kind is a frozen struct whose fields are its parameters, each with
-its unit in its name and a default; msgspec checks names and types strictly, and what does not fit
+its unit in its name and a default; names and types are checked strictly, and what does not fit
 becomes a `ConfigError` that says what is accepted.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
+from tidings.core.document import convert
 from tidings.core.errors import ConfigError
 from tidings.core.rng import Draws
 from tidings.core.topology.generators import full_mesh, harmony_testbed, layered, random_degree
@@ -82,7 +81,9 @@ class Harmony(Parameters, frozen=True):
 class Listed(Parameters, frozen=True):
     """Every link written out: two brokers and the delay between them in milliseconds."""
 
-    links_ms: Annotated[tuple[tuple[str, str, float], ...], Meta(min_length=1)]
+    links_ms: Annotated[tuple[tuple[str, str, float], ...], Meta(min_length=1)] = (
+        ("b1", "b2", 20.0),
+    )
 
     def build(self, site: Site) -> Topology:
         links = [(a, b, delay_ms / 1000) for a, b, delay_ms in self.links_ms]
@@ -132,20 +133,5 @@ def build(
     """The overlay of this kind; file names among its parameters are relative to the folder."""
     if kind not in GENERATORS:
         raise ConfigError(source, "kind", kind, f"one of {', '.join(GENERATORS)}")
-    checked = _checked(kind, parameters, source)
+    checked = convert(parameters, GENERATORS[kind], source)
     return checked.build(Site(draws, source, folder or Path()))
-
-
-def _checked(kind: str, parameters: Mapping[str, object], source: str) -> Parameters:
-    accepted_names = GENERATORS[kind].__struct_fields__
-    for name in parameters:
-        if name not in accepted_names:
-            accepted = f"one of the parameters of {kind}: {', '.join(accepted_names) or 'none'}"
-            raise ConfigError(source, "parameter", name, accepted)
-    try:
-        return msgspec.convert(dict(parameters), GENERATORS[kind])
-    except msgspec.ValidationError as error:
-        problem, _, where = str(error).partition(" - at `$.")
-        name = re.split(r"[.\[`]", where)[0]
-        accepted = problem.removeprefix("Expected ")
-        raise ConfigError(source, name, parameters.get(name), accepted) from None

@@ -1,0 +1,196 @@
+"""What brokers tell each other apart from messages: who subscribes where, and how the links are.
+
+Changes of interests and links wait a moment for company and are then flooded; probes ask every
+neighbour at a steady pace whether its link is alive and how fast. All that is done by the clock,
+apart from repeating what was not acknowledged, is done here.
+"""
+
+from __future__ import annotations
+
+from math import floor, inf, nan
+
+from tidings.broker.effects import Effect, Record
+from tidings.broker.frames import (
+    CONTROL_BYTES,
+    Ack,
+    Echo,
+    Interests,
+    Links,
+    Probe,
+    Pull,
+)
+from tidings.broker.interests import Interests as InterestTable
+from tidings.broker.interests import News
+from tidings.broker.link import ACK, DISCARDED, PROBE, Link
+from tidings.broker.linkstate import LinkState
+from tidings.broker.monitor import Monitor
+from tidings.broker.settings import Settings
+from tidings.broker.transmitter import Transmitter
+from tidings.core.trace import LinkChanged, Probed
+
+COUNT_EVERY_S = 60.0  # what links carried is recorded by the minute
+
+
+class Control:
+    """The knowledge of one broker about the others, and how it is kept up."""
+
+    def __init__(
+        self, me: str, settings: Settings, transmitter: Transmitter, incarnation: int
+    ) -> None:
+        self.interests = InterestTable(me, incarnation)
+        self.due_at = inf  # when `chores` has something to do
+        self._me, self._settings = me, settings
+        self._transmitter, self._links = transmitter, transmitter.links
+        self._link_state = LinkState(me, incarnation, settings.advertise_change)
+        self.view = self._link_state.view
+        self._monitor = Monitor(me, settings)
+        self._share_at = inf
+        measured = settings.estimates == "measured"
+        self._advertise_at = settings.advertise_every_s if measured else inf
+        self._count_at = COUNT_EVERY_S
+        self._hops = settings.trace == "hops"
+
+    # ---- what comes in
+
+    def receive(
+        self,
+        link: Link,
+        frame: Probe | Echo | Interests | Links | Pull,
+        now: float,
+        effects: list[Effect],
+    ) -> None:
+        match frame:
+            case Probe():
+                self._transmitter.send(link, Echo(frame.serial), PROBE, effects)
+            case Echo():
+                self._echoed(link, frame, now, effects)
+            case Interests() | Links() | Pull():
+                self._transmitter.send(link, Ack(frame.transmission), ACK, effects)
+                if link.seen.repeated(frame.transmission, now):
+                    link.count(DISCARDED, CONTROL_BYTES)
+                else:
+                    self._learn(link, frame, now, effects)
+
+    def _learn(
+        self, link: Link, frame: Interests | Links | Pull, now: float, effects: list[Effect]
+    ) -> None:
+        match frame:
+            case Links():
+                if self._link_state.apply(frame):
+                    self._spread(frame, link.neighbour, now, effects)
+            case Interests():
+                news = self.interests.apply(frame)
+                if news is News.NEW:
+                    self._spread(frame, link.neighbour, now, effects)
+                elif news is News.GAP:
+                    self._transmitter.tell(link, Pull(0, frame.origin), now, effects)
+            case Pull():
+                if whole := self.interests.whole(frame.origin):
+                    self._transmitter.tell(link, whole, now, effects)
+
+    def _echoed(self, link: Link, echo: Echo, now: float, effects: list[Effect]) -> None:
+        round_trip_s = self._monitor.answered(link.neighbour, echo.serial, now)
+        if round_trip_s is None:
+            return
+        self._plan()
+        link.meter.probed(answered=True)
+        self.measured(link, round_trip_s, now)
+        if self._hops:
+            effects.append(Record(Probed(now, self._me, link.neighbour, round_trip_s)))
+        if not link.up:
+            self._turn(link, True, now, effects)
+            self._introduce(link, now, effects)
+
+    def measured(self, link: Link, round_trip_s: float, now: float) -> None:
+        """Learn from an answer; a link of which nothing was known is news to the overlay."""
+        unknown = not link.known
+        link.meter.answered(round_trip_s)
+        link.remeasure()
+        if unknown:
+            self.share_soon(now)
+
+    # ---- links that come and go
+
+    def link_up(self, link: Link, now: float, effects: list[Effect]) -> None:
+        self._monitor.start(link.neighbour, now)
+        self._turn(link, True, now, effects)
+        self._introduce(link, now, effects)
+
+    def link_down(self, link: Link, now: float, effects: list[Effect]) -> None:
+        self._monitor.stop(link.neighbour)
+        self._turn(link, False, now, effects)
+
+    def _turn(self, link: Link, up: bool, now: float, effects: list[Effect]) -> None:
+        """A link goes up or down, by what the world or the monitor says."""
+        if link.up != up:
+            effects.append(Record(LinkChanged(now, self._me, link.neighbour, up)))
+        link.up = up
+        self._link_state.neighbours_changed(
+            tuple(neighbour for neighbour, link in self._links.items() if link.up),
+            tuple(neighbour for neighbour, link in self._links.items() if not link.up),
+        )
+        self.share_soon(now)
+
+    def _introduce(self, link: Link, now: float, effects: list[Effect]) -> None:
+        """Tell a neighbour all that is known: it may have missed any of it."""
+        for links in self._link_state.all():
+            self._transmitter.tell(link, links, now, effects)
+        for origin in self.interests.origins():
+            if whole := self.interests.whole(origin):
+                self._transmitter.tell(link, whole, now, effects)
+
+    # ---- what goes out
+
+    def share_soon(self, now: float) -> None:
+        """Something has changed that the others should hear of."""
+        self._share_at = min(self._share_at, now + self._settings.batch_s)
+        self._plan()
+
+    def _share(self, now: float, effects: list[Effect]) -> None:
+        """Tell the overlay what changed here, all at once."""
+        self._share_at = inf
+        estimates = {n: e for n, link in self._links.items() if link.up and (e := link.estimate)}
+        if links := self._link_state.advertise(estimates):
+            self._spread(links, "", now, effects)
+        if changes := self.interests.changes():
+            self._spread(changes, "", now, effects)
+
+    def _spread(
+        self, frame: Interests | Links, heard_from: str, now: float, effects: list[Effect]
+    ) -> None:
+        for neighbour, link in self._links.items():
+            if link.up and neighbour != heard_from:
+                self._transmitter.tell(link, frame, now, effects)
+
+    # ---- by the clock
+
+    def chores(self, now: float, effects: list[Effect]) -> None:
+        self._watch(now, effects)
+        if min(self._share_at, self._advertise_at) <= now:
+            self._share(now, effects)
+        if self._advertise_at <= now:
+            self._advertise_at = now + self._settings.advertise_every_s
+        if self._count_at <= now:
+            self._count_at = (floor(now / COUNT_EVERY_S) + 1) * COUNT_EVERY_S
+            effects += self.carried(now)
+        self._plan()
+
+    def carried(self, now: float) -> list[Effect]:
+        """What all links have carried since the last time."""
+        return [Record(row) for link in self._links.values() for row in link.carried(self._me, now)]
+
+    def _watch(self, now: float, effects: list[Effect]) -> None:
+        """Probe whom it is time to probe, and notice who is silent."""
+        for neighbour, lost in self._monitor.silent(now):
+            link = self._links[neighbour]
+            link.meter.probed(answered=False)
+            if self._hops:
+                effects.append(Record(Probed(now, self._me, neighbour, nan)))
+            if lost:
+                self._turn(link, False, now, effects)
+        for neighbour, serial in self._monitor.due(now):
+            self._transmitter.send(self._links[neighbour], Probe(serial), PROBE, effects)
+
+    def _plan(self) -> None:
+        monitor_at = self._monitor.next_at()
+        self.due_at = min(self._share_at, self._count_at, self._advertise_at, monitor_at)

@@ -1,0 +1,166 @@
+"""How frames leave: parcels when the link has room, best first; what must arrive, until answered.
+
+Data is sent at most `transmissions` times to one neighbour and is then given up; control frames
+(interests, links) are repeated for ever, ever more slowly. Both keep their transmission id, so that
+the other side knows a repeat when it sees one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+
+from msgspec.structs import replace
+
+from tidings.broker.effects import Effect, Send
+from tidings.broker.frames import CONTROL_BYTES, Data, Frame, Interests, Links, Pull
+from tidings.broker.link import CONTROL, DATA, REPEAT, Link
+from tidings.broker.records import acknowledged, dropped, forwarded
+from tidings.broker.retransmission import Pending, Unanswered
+from tidings.broker.settings import Settings
+from tidings.core.message import SERIAL_BITS, Envelope, Parcel
+from tidings.core.trace import Reason
+
+CONTROL_BACKOFF_LIMIT = 6  # a control frame is repeated at most 2^6 timeouts apart
+
+
+class Transmitter:
+    """The sending side of all links of one broker, and what it still expects answers to."""
+
+    def __init__(
+        self, me: str, settings: Settings, links: Mapping[str, Link], incarnation: int
+    ) -> None:
+        self.links = links
+        self.wake_at = inf  # when an answer may be overdue: never too late, at times too early
+        self._me, self._settings = me, settings
+        self._unanswered = Unanswered()
+        self._transmission = incarnation << SERIAL_BITS  # restarts never repeat an id
+        self._hops = settings.trace == "hops"
+        self._measured = settings.estimates == "measured"
+
+    # ---- sending
+
+    def send(
+        self, link: Link, frame: Frame, kind: int, effects: list[Effect], attempt: int = 1
+    ) -> None:
+        """Send a frame that is not data, once."""
+        link.count(kind, CONTROL_BYTES)
+        effects.append(Send(link.neighbour, frame, CONTROL_BYTES, attempt))
+
+    def tell(
+        self, link: Link, frame: Interests | Links | Pull, now: float, effects: list[Effect]
+    ) -> None:
+        """Send a control frame that is repeated until it is acknowledged."""
+        self._transmission += 1
+        numbered = replace(frame, transmission=self._transmission)
+        pending = Pending(link.neighbour, numbered, None, CONTROL_BYTES, now)
+        self._insist(link, pending, now + link.timeout_s, effects)
+
+    def pump(self, link: Link, now: float, effects: list[Effect]) -> None:
+        """Let parcels leave, best first, for as long as the link takes them."""
+        window_bytes = self._settings.window_bytes
+        while link.room_bytes > 0 and link.unacknowledged_bytes < window_bytes:
+            parcel = link.queue.pop(now)
+            if parcel is None:
+                return
+            if parcel.expires_at < now:
+                owed = parcel.destinations
+                effects.append(dropped(self._me, parcel.message, Reason.EXPIRED, owed, now))
+                continue
+            self._transmission += 1
+            size_bytes = parcel.size_bytes
+            frame = _data_frame(self._transmission, parcel, now)
+            pending = Pending(link.neighbour, frame, parcel, size_bytes, now)
+            link.room_bytes -= size_bytes
+            link.unacknowledged_bytes += size_bytes
+            self._transmit(link, pending, parcel, DATA, now, effects)
+
+    def _transmit(
+        self,
+        link: Link,
+        pending: Pending,
+        parcel: Parcel,
+        kind: int,
+        now: float,
+        effects: list[Effect],
+    ) -> None:
+        """Every copy of a parcel passes through here, so it does without calls where it can."""
+        frame, size_bytes, until = pending.frame, pending.size_bytes, now + link.timeout_s
+        self._unanswered.wait(frame.transmission, pending, until)
+        if until < self.wake_at:
+            self.wake_at = until
+        link.carried_frames[kind] += 1
+        link.carried_bytes[kind] += size_bytes
+        effects.append(Send(link.neighbour, frame, size_bytes, pending.attempt))
+        if self._hops:
+            effects.append(forwarded(self._me, pending, parcel, now))
+
+    def _insist(self, link: Link, pending: Pending, until: float, effects: list[Effect]) -> None:
+        self._unanswered.wait(pending.frame.transmission, pending, until)
+        self.wake_at = min(self.wake_at, until)
+        self.send(link, pending.frame, CONTROL, effects, pending.attempt)
+
+    # ---- answers
+
+    def acknowledged(
+        self, link: Link, transmission: int, now: float, effects: list[Effect]
+    ) -> float | None:
+        """An answer has come; the round trip it tells, if any (Karn: a repeat's tells none)."""
+        pending = self._unanswered.answered(transmission)
+        if pending is None:
+            return None
+        if pending.parcel is not None:
+            link.unacknowledged_bytes -= pending.size_bytes
+            if self._hops:
+                effects.append(acknowledged(self._me, pending, now))
+        if link.queue:
+            self.pump(link, now, effects)
+        if not self._unanswered:
+            self.wake_at = inf
+        return now - pending.sent_at if self._measured and pending.attempt == 1 else None
+
+    def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[Link, Parcel]]:
+        """Repeat what was not answered in time; the parcels that were repeated often enough."""
+        for _, pending in self._unanswered.overdue(now):
+            link, parcel = self.links[pending.neighbour], pending.parcel
+            pending.attempt += 1
+            if parcel is None:
+                patience_s = link.timeout_s * 2 ** min(pending.attempt - 1, CONTROL_BACKOFF_LIMIT)
+                self._insist(link, pending, now + patience_s, effects)
+            elif parcel.expires_at < now:
+                self._release(link, pending, now, effects)
+                owed = parcel.destinations
+                effects.append(dropped(self._me, parcel.message, Reason.EXPIRED, owed, now))
+            elif pending.attempt <= self._settings.transmissions:
+                pending.frame = _data_frame(pending.frame.transmission, parcel, now)
+                self._transmit(link, pending, parcel, REPEAT, now, effects)
+            else:
+                self._release(link, pending, now, effects)
+                yield link, parcel
+        self.wake_at = self._unanswered.first_due()
+
+    def _release(self, link: Link, pending: Pending, now: float, effects: list[Effect]) -> None:
+        """Nobody waits for this answer any more, which may make room for another parcel."""
+        link.unacknowledged_bytes -= pending.size_bytes
+        self.pump(link, now, effects)
+
+    def abandon(self, link: Link, now: float) -> list[Parcel]:
+        """The link is gone: all parcels that were sent or waiting on it, oldest first."""
+        link.room_bytes, link.unacknowledged_bytes = 0.0, 0
+        unanswered = [
+            lost.parcel for lost in self._unanswered.forget(link.neighbour) if lost.parcel
+        ]
+        return unanswered + list(iter(lambda: link.queue.pop(now), None))
+
+    def holding(self) -> Iterator[Parcel]:
+        """All parcels that wait for a link or for an answer."""
+        for link in self.links.values():
+            yield from link.queue
+        yield from self._unanswered.parcels()
+
+
+def _data_frame(transmission: int, parcel: Parcel, now: float) -> Data:
+    """The parcel as it goes on a link: its birth has become an age again."""
+    owed, path, strategy = parcel.destinations, parcel.path, parcel.strategy
+    age_s = now - parcel.born_at
+    return Data(transmission, Envelope(parcel.message, age_s, owed, path, strategy))
