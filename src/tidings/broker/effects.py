@@ -1,6 +1,12 @@
-"""What a broker wants done. A world carries effects out in the order given, and decides nothing."""
+"""What a broker wants done. A world carries effects out in the order given, and decides nothing.
+
+The kinds are final, so that a world may ask `type(effect) is Send`, which costs half of what a
+`match` does, and mypy still tells a world that forgot one.
+"""
 
 from __future__ import annotations
+
+from typing import final
 
 from msgspec import Struct
 
@@ -9,6 +15,7 @@ from tidings.core.message import Message
 from tidings.core.trace import Row
 
 
+@final
 class Send(Struct, frozen=True, gc=False):
     """Put a frame on the link to a neighbour."""
 
@@ -18,6 +25,7 @@ class Send(Struct, frozen=True, gc=False):
     attempt: int  # 1 for a first transmission
 
 
+@final
 class Deliver(Struct, frozen=True, gc=False):
     """Hand a message to local clients, once for each of these subscriptions."""
 
@@ -26,6 +34,7 @@ class Deliver(Struct, frozen=True, gc=False):
     age_s: float
 
 
+@final
 class Record(Struct, frozen=True, gc=False):
     """Write a trace row."""
 

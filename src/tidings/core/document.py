@@ -59,7 +59,7 @@ def _explained(
     if unknown:
         field = f"{where}.{unknown[1]}".lstrip(".")
         names = [field.encode_name for field in getattr(_type_at(kind, where), "fields", ())]
-        accepted = f"one of the fields {', '.join(names)}"
+        accepted = f"one of the fields {', '.join(names)}" if names else "no field at all"
         return ConfigError(source, field, value_at(document, field), accepted)
     accepted = _accepted(text, _type_at(kind, where))
     return ConfigError(source, where or "document", value_at(document, where), accepted)

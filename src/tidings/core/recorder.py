@@ -15,7 +15,7 @@ from msgspec import msgpack
 from tidings.core.columns import record_batch
 from tidings.core.trace import TABLES, Row, arrow_schema
 
-CHUNK_ROWS = 65_536  # about 10 MB of structs; the digest of a run depends on it
+CHUNK_ROWS = 65536
 _TABLE_OF = {row_type: table for table, row_type in TABLES.items()}
 
 Sink = Callable[[str, pa.RecordBatch], None]

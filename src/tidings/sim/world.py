@@ -20,7 +20,7 @@ from tidings.core.contract import BEST_EFFORT
 from tidings.core.message import Message, Parcel
 from tidings.core.recorder import Recorder, Sink
 from tidings.core.topology import Topology
-from tidings.core.trace import Dropped, Published, Reason
+from tidings.core.trace import Dropped, Published, Reason, Row
 from tidings.core.weather import LinkWeather
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
@@ -246,15 +246,14 @@ class World:
 
     def _carry_out(self, node: _Node, effects: list[Effect], now: float) -> None:
         for effect in effects:
-            match effect:
-                case Send():
-                    self._send(node, effect, now)
-                case Record():
-                    self._record(effect)
-                case Deliver():
-                    self._checker.delivered(effect.message, effect.subscriptions)
-                case _:
-                    assert_never(effect)
+            if type(effect) is Send:
+                self._send(node, effect, now)
+            elif type(effect) is Record:
+                self._record(effect.row)
+            elif type(effect) is Deliver:
+                self._checker.delivered(effect.message, effect.subscriptions)
+            else:
+                assert_never(effect)
         wake_at = node.broker.wake_at()
         if wake_at < node.wake_at:
             node.wake_at = max(wake_at, now)  # a broker that was just made knows no time yet
@@ -278,10 +277,9 @@ class World:
         if at is not None:
             self._agenda.add(at, ARRIVAL, self._arrive, wire.receiver, node.name, frame)
 
-    def _record(self, record: Record) -> None:
-        row = record.row
+    def _record(self, row: Row) -> None:
         self._recorder.record(row)
-        if isinstance(row, Published):
+        if type(row) is Published:
             self._checker.published(row)
-        elif isinstance(row, Dropped):
+        elif type(row) is Dropped:
             self._checker.dropped(row)
