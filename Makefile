@@ -34,8 +34,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: $(STAMP) ## bring up an overlay on this machine [SECONDS=20] [SCENARIO=scenarios/harmony.toml]
-	@$(BIN)/tidings up "$(SCENARIO)" $(if $(SECONDS),--seconds $(SECONDS))
+run: $(STAMP) ## a live overlay on this machine, until Ctrl-C [SECONDS=20] [SCENARIO=scenarios/harmony.toml]
+	@$(BIN)/tidings up "$(SCENARIO)" $(if $(SECONDS),--seconds $(SECONDS),--forever)
 
 # Tests that compare real delays run alone, after all others. Pytest's 5 means that none was found.
 test: $(STAMP) ## run all tests [WORKERS=2] [ARGS="-k word"]

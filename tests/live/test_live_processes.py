@@ -225,7 +225,7 @@ def until_listening(process: Process) -> list[int]:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 def test_no_broker_outlives_its_parent_even_if_that_is_killed(tmp_path: Path) -> None:
-    process = up(tmp_path, "--no-traffic")
+    process = up(tmp_path, "--no-traffic", "--forever")
     brokers = until_listening(process)
     assert len(brokers) == 3
     process.end(signal.SIGKILL)
@@ -234,7 +234,7 @@ def test_no_broker_outlives_its_parent_even_if_that_is_killed(tmp_path: Path) ->
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
 def test_a_broker_that_dies_by_itself_is_reported_and_the_others_end(tmp_path: Path) -> None:
-    process = up(tmp_path, "--no-traffic")
+    process = up(tmp_path, "--no-traffic", "--forever")
     brokers = until_listening(process)
     os.kill(brokers[1], signal.SIGKILL)
     code, _, complained = process.end(0)

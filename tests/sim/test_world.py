@@ -156,7 +156,7 @@ def test_a_rate_makes_messages_wait_for_each_other() -> None:
     workload = line(payload_bytes=967, phase_s=0.0)  # with topic and header 1,000 bytes
     workload["publisher"] *= 3  # three at once
     scenario = a_scenario(
-        {"links.rate_kbit_per_s": 80.0, "broker.ack_slack_s": 1.0, "run.seconds": 0.2},
+        {"links.rate_kbit_per_s": 80.0, "run.seconds": 0.2},
         topology={"kind": "full-mesh", "brokers": 3, "delay_ms": [50.0, 50.0]},
         workload=workload,
     )
@@ -179,7 +179,6 @@ def test_remaining_lifetime_lets_the_urgent_pass_where_first_come_does_not() -> 
         scenario = a_scenario(
             {
                 "links.rate_kbit_per_s": 80.0,
-                "broker.ack_slack_s": 1.0,
                 "broker.scheduling": scheduling,
                 "run.seconds": 0.5,
             },

@@ -206,7 +206,8 @@ class Broker:
             return
         envelope = frame.envelope
         message, owed = envelope.message, envelope.destinations
-        born_at = now - envelope.age_s - link.delay_s
+        size_bytes = HEADER_BYTES + len(message.topic) + len(message.payload)
+        born_at = now - envelope.age_s - link.delay_s - size_bytes * link.s_per_byte
         for destination in owed:
             if destination.broker == self.name:
                 if not self._delivered.repeated(message.id, now):
@@ -217,7 +218,6 @@ class Broker:
                 owed = tuple([other for other in owed if other is not destination])
                 break
         path, strategy = (*envelope.path, self.name), envelope.strategy
-        size_bytes = HEADER_BYTES + len(message.topic) + len(message.payload)
         parcel = Parcel(message, born_at, expiry(born_at, owed), owed, path, strategy, size_bytes)
         self._forward(parcel, now, effects)
 

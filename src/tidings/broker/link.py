@@ -35,6 +35,7 @@ class Link:
         "neighbour",
         "queue",
         "room_bytes",
+        "s_per_byte",
         "seen",
         "timeout_s",
         "unacknowledged_bytes",
@@ -56,6 +57,7 @@ class Link:
         self.meter = LinkMeter(weights, start)
         self.known = False  # whether there is an estimate
         self.delay_s = 0.0
+        self.s_per_byte = 0.0
         self.timeout_s = 0.0
         self.remeasure()
 
@@ -68,6 +70,7 @@ class Link:
         estimate = self.estimate
         self.known = estimate is not None
         self.delay_s = estimate.delay_s if estimate else 0.0
+        self.s_per_byte = estimate.s_per_byte if estimate else 0.0
         if self._pinned:
             expected_s = self._settings.ack_timer * self.delay_s + self._settings.ack_slack_s
             self.timeout_s = max(expected_s, SHORTEST_TIMEOUT_S)

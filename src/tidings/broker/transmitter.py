@@ -85,7 +85,8 @@ class Transmitter:
         effects: list[Effect],
     ) -> None:
         """Every copy of a parcel passes through here, so it does without calls where it can."""
-        frame, size_bytes, until = pending.frame, pending.size_bytes, now + link.timeout_s
+        frame, size_bytes = pending.frame, pending.size_bytes
+        until = now + link.timeout_s + size_bytes * link.s_per_byte
         self._unanswered.wait(frame.transmission, pending, until)
         if until < self.wake_at:
             self.wake_at = until

@@ -69,7 +69,11 @@ def _neighbours(
             name=other,
             host=scenario.live.host,
             port=ports[other],
-            estimate=Estimate(delay_ms=e.delay_s * 1000, delivery_ratio=e.delivery_ratio)
+            estimate=Estimate(
+                delay_ms=e.delay_s * 1000,
+                delivery_ratio=e.delivery_ratio,
+                ms_per_kilobyte=e.s_per_byte * 1_000_000,
+            )
             if (e := known[other])
             else None,
             emulate=_emulated(scenario, links[name, other]),

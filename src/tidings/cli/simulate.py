@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tidings.core.document import changed, read_toml
-from tidings.core.errors import ConfigError
-from tidings.core.recorder import Sink
+from tidings.cli.choice import Changes, choose
 from tidings.core.trace import TABLES, arrow_schema
+from tidings.pipeline.drafts import Drafts
 from tidings.pipeline.headline import Summary, summary
-from tidings.sim.scenario import Scenario, load
+from tidings.sim.scenario import Scenario
 from tidings.sim.world import Result
 from tidings.sim.world import simulate as run_simulation
 
@@ -33,9 +30,7 @@ def simulate(
     scenario: Annotated[Path, typer.Argument(help="A scenario, such as scenarios/mesh20.toml")],
     strategy: Annotated[str, typer.Option(help="Routing strategy, instead of the file's")] = "",
     seed: Annotated[int | None, typer.Option(help="Seed of all chance, not the file's")] = None,
-    change: Annotated[
-        list[str], typer.Option("--set", help="Any parameter, as links.loss_ratio=0.01; repeatable")
-    ] = [],  # noqa: B006 - typer reads the default, nobody changes it
+    change: Changes = None,
     traces: Annotated[
         Path | None, typer.Option(help="Write the trace rows to this folder, for `tidings analyse`")
     ] = None,
@@ -43,11 +38,11 @@ def simulate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
 ) -> None:
     """Run one scenario in the simulator and print how it went."""
-    chosen = load(scenario, _changes(scenario, strategy, seed, change))
-    rows = _Rows(traces, f"{chosen.run.name}-{chosen.digest()}")
-    with _progress(quiet or json, chosen) as tell:
-        result = run_simulation(chosen, rows.run, rows.sink, tell)
-    rows.close()
+    chosen = choose(scenario, change, strategy, seed)
+    run = f"{chosen.run.name}-{chosen.digest()}"
+    rows = _Rows(Drafts(traces, run) if traces else None)
+    with rows.kept_at_the_end(), _progress(quiet or json, chosen) as tell:
+        result = run_simulation(chosen, run, rows.take, tell)
     figures = summary(rows.tables())
     if json:
         print(msgspec.json.encode(_report(chosen, figures, result)).decode())
@@ -55,76 +50,50 @@ def simulate(
         _show(chosen, figures, result, traces)
 
 
-def _changes(
-    scenario: Path, strategy: str, seed: int | None, settings: list[str]
-) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals:
-            raise ConfigError("--set", "parameter", setting, "name=value")
-        try:
-            changes[name] = msgspec.toml.decode(f"value = {text}")["value"]
-        except msgspec.DecodeError:
-            changes[name] = text  # a bare word is a string
-    if strategy:
-        changes["broker.strategy"] = strategy
-    if seed is not None:
-        changes["run.seed"] = seed
-    changed(read_toml(scenario), changes)  # a missing file is reported before anything else
-    return changes
-
-
 class _Rows:
-    """The rows of the run: kept for the headline, and written to a folder if one is named."""
+    """The rows of the run: held for the headline, and written to a folder if one was named."""
 
-    def __init__(self, folder: Path | None, run: str) -> None:
-        self.run = run
-        self._folder = folder
-        self._kept: dict[str, list[pa.RecordBatch]] = defaultdict(list)
-        self._writers: dict[str, pq.ParquetWriter] = {}
+    def __init__(self, drafts: Drafts | None) -> None:
+        self._drafts = drafts
+        self._held: dict[str, list[pa.RecordBatch]] = defaultdict(list)
 
-    @property
-    def sink(self) -> Sink:
-        return self._take
-
-    def _take(self, table: str, batch: pa.RecordBatch) -> None:
+    def take(self, table: str, batch: pa.RecordBatch) -> None:
         if table in HEADLINE_TABLES:
-            self._kept[table].append(batch)
-        if self._folder is not None:
-            self._writer(self._folder, table, batch.schema).write_batch(batch)
+            self._held[table].append(batch)
+        if self._drafts:
+            self._drafts.sink(table, batch)
 
-    def _writer(self, folder: Path, table: str, schema: pa.Schema) -> pq.ParquetWriter:
-        if table not in self._writers:
-            (folder / table).mkdir(parents=True, exist_ok=True)
-            hidden = folder / table / f".{self.run}.parquet"
-            self._writers[table] = pq.ParquetWriter(hidden, schema, compression="zstd")
-        return self._writers[table]
-
-    def close(self) -> None:
-        """Make the files appear, whole."""
-        for table, writer in self._writers.items():
-            writer.close()
-            assert self._folder is not None
-            hidden = self._folder / table / f".{self.run}.parquet"
-            shutil.move(hidden, self._folder / table / f"{self.run}.parquet")
+    @contextmanager
+    def kept_at_the_end(self) -> Iterator[None]:
+        """Files appear when the run is over; one that is cut short leaves none."""
+        if self._drafts is None:
+            yield
+            return
+        try:
+            yield
+            self._drafts.keep()
+        finally:
+            self._drafts.discard()
 
     def tables(self) -> dict[str, pa.Table]:
         return {
-            table: pa.Table.from_batches(self._kept[table], arrow_schema(TABLES[table]))
+            table: pa.Table.from_batches(self._held[table], arrow_schema(TABLES[table]))
             for table in TABLES
         }
 
 
 @contextmanager
-def _progress(silent: bool, scenario: Scenario):  # type: ignore[no-untyped-def]
+def _progress(silent: bool, scenario: Scenario) -> Iterator[Callable[[float], None] | None]:
     if silent:
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, transient=True) as bar:
         task = bar.add_task(f"{scenario.run.name}, {scenario.run.seconds:g} s", total=1.0)
-        tell: Callable[[float], None] = lambda part: bar.update(task, completed=part)  # noqa: E731
+
+        def tell(part: float) -> None:
+            bar.update(task, completed=part)
+
         yield tell
 
 

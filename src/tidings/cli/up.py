@@ -17,8 +17,8 @@ import typer
 import uvloop
 from rich.console import Console
 
+from tidings.cli.choice import Changes, choose
 from tidings.cli.overlay_plan import Plan, plan
-from tidings.cli.simulate import _changes as changes_of
 from tidings.cli.up_report import RunProgress, report, show_brokers, show_result
 from tidings.core.contract import Subscription
 from tidings.core.errors import ConfigError
@@ -27,12 +27,12 @@ from tidings.live.overlay import Overlay
 from tidings.live.processes import BrokerDied
 from tidings.live.traffic import Place, Traffic, client_name, publication
 from tidings.pipeline.headline import read_tables
-from tidings.sim.scenario import load
 from tidings.sim.workload import publication_times
 
 BROKER_DIED, INTERRUPTED = 1, 130
 BEGIN_IN_S = 0.2  # until every broker has heard when the run began
 LOOK_EVERY_S = 0.1
+FOREVER_S = 30 * 86_400.0  # drawn faults are planned beforehand, so even this has an end
 
 
 def up(
@@ -43,9 +43,10 @@ def up(
         float | None, typer.Option(help="How long to publish, instead of the file's run.seconds")
     ] = None,
     strategy: Annotated[str, typer.Option(help="Routing strategy, instead of the file's")] = "",
-    change: Annotated[
-        list[str], typer.Option("--set", help="Any parameter, as links.loss_ratio=0.01; repeatable")
-    ] = [],  # noqa: B006 - typer reads the default, nobody changes it
+    forever: Annotated[
+        bool, typer.Option("--forever", help="Go on until Ctrl-C, and publish all the time")
+    ] = False,
+    change: Changes = None,
     traffic: Annotated[
         bool, typer.Option(help="Publish the scenario's traffic, or leave that to your clients")
     ] = True,
@@ -58,17 +59,15 @@ def up(
     """Bring a scenario up on this machine: real brokers, emulated links, real MQTT clients.
 
     Each broker is a process of its own with an MQTT port that any client can use meanwhile. Ends
-    after --seconds of publishing, or with Ctrl-C, and prints what each subscriber got.
+    after --seconds of publishing (or run.seconds of the file), or with Ctrl-C, and prints what each
+    subscriber got.
     """
-    changes = changes_of(scenario, strategy, None, change)
-    if seconds is not None:
-        changes["run.seconds"] = seconds
-    chosen = load(scenario, changes)
+    chosen = choose(scenario, change, strategy, None, FOREVER_S if forever else seconds)
     run = f"{chosen.run.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     planned = plan(chosen, run, traces or Path(chosen.live.traces))
     console = Console(quiet=quiet or json)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        clients = runner.run(_run(planned, seconds is None and not traffic, traffic, console))
+        clients = runner.run(_run(planned, forever, traffic, console))
     tables = _rows_of(planned)
     if json:
         print(msgspec.json.encode(report(planned, clients, tables)).decode())

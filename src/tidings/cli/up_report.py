@@ -6,12 +6,14 @@ from math import inf
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tidings.cli.overlay_plan import Plan
+from tidings.cli.tables import metrics_table
 from tidings.live.clock import Clock
 from tidings.live.overlay import Overlay
 from tidings.live.traffic import Traffic
@@ -54,22 +56,13 @@ def report(plan: Plan, traffic: Traffic, tables: dict[str, pa.Table]) -> dict[st
 def show_result(console: Console, plan: Plan, tables: dict[str, pa.Table]) -> None:
     """On-time ratio and delay per subscriber."""
     strategy = plan.scenario.broker.strategy
-    table = Table(title=f"{plan.scenario.run.name}: {strategy}: delay and delivery by subscriber")
-    table.add_column("subscription", no_wrap=True)
-    headings = ("deadline", "messages", "on time", "delivered", "median", "95 %")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    for row in per_subscriber(tables):
-        table.add_row(
-            row.subscription,
-            f"{row.deadline_s * 1000:g} ms",
-            f"{row.expected:,}",
-            f"{row.on_time_ratio:.2%}",
-            f"{row.delivery_ratio:.2%}",
-            f"{row.delay_p50_s * 1000:.1f} ms",
-            f"{row.delay_p95_s * 1000:.1f} ms",
-        )
-    console.print(table)
+    rows = pd.DataFrame([msgspec.structs.asdict(row) for row in per_subscriber(tables)])
+    rows = rows.rename(columns={"expected": "messages"})
+    title = f"{plan.scenario.run.name}: {strategy}: what every subscriber got"
+    if len(rows):
+        console.print(metrics_table(title, rows, ("subscription", "messages")))
+    else:
+        console.print("Nobody published anything that somebody had subscribed to.")
     console.print(f"Trace rows of run {plan.run} are in {plan.traces}.")
     console.print(f"Next: tidings analyse {plan.traces}", highlight=False)
 

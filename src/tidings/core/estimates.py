@@ -20,6 +20,7 @@ class LinkEstimate(Struct, frozen=True, array_like=True, gc=False):
 
     delay_s: float
     delivery_ratio: float = 1.0
+    s_per_byte: float = 0.0  # what a link of limited rate adds for each byte of a message
 
 
 class MeterSettings(Struct, frozen=True):

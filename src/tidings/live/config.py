@@ -31,6 +31,7 @@ class Estimate(_Table, frozen=True):
 
     delay_ms: NotNegative
     delivery_ratio: Ratio = 1.0
+    ms_per_kilobyte: NotNegative = 0.0  # what a link of limited rate adds for every 1000 bytes
 
 
 class Emulate(_Table, frozen=True):
@@ -66,7 +67,10 @@ class Neighbour(_Table, frozen=True, kw_only=True):
 
     def known(self) -> LinkEstimate | None:
         stated = self.estimate
-        return LinkEstimate(stated.delay_ms / 1000, stated.delivery_ratio) if stated else None
+        if stated is None:
+            return None
+        s_per_byte = stated.ms_per_kilobyte / 1_000_000
+        return LinkEstimate(stated.delay_ms / 1000, stated.delivery_ratio, s_per_byte)
 
 
 class Mqtt(_Table, frozen=True):

@@ -29,13 +29,13 @@ def conditions(
 
 def estimates(scenario: Scenario, overlay: Topology, broker: str) -> dict[str, LinkEstimate | None]:
     """What a broker is told of its links before it starts: nothing if it is to measure, else the
-    long-run truth (delay with processing; delivery over both losses and failures)."""
+    long-run truth (delay with processing, delivery over losses and failures, time per byte)."""
     if scenario.settings().estimates == "measured":
         return dict.fromkeys(overlay.neighbours(broker))
     links = scenario.links
     arrives = (1.0 - links.failure_probability) * (1.0 - links.loss_ratio)
-    processing_s = links.processing_ms / 1000
+    processing_s, s_per_byte = links.processing_ms / 1000, 8 / (links.rate_kbit_per_s * 1000)
     return {
-        neighbour: LinkEstimate(delay_s + processing_s, arrives)
+        neighbour: LinkEstimate(delay_s + processing_s, arrives, s_per_byte)
         for neighbour, delay_s in overlay.delays[broker].items()
     }

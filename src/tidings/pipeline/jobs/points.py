@@ -8,18 +8,16 @@ still runs somewhere, replaces files by equal ones and never adds rows.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import Struct
 
+from tidings.pipeline.drafts import Drafts
 from tidings.pipeline.files import FAILED, FINISHED, POINT_SCHEMA, POINTS
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import Result, simulate
@@ -55,7 +53,8 @@ def run_task(task: Task) -> dict[str, Any]:
     """Run one point and leave its files; returns its row. A point that fails leaves only that."""
     scenario = msgspec.msgpack.decode(task.scenario, type=Scenario)
     started_at = time.perf_counter()
-    drafts = Drafts(task, scenario.broker.strategy)
+    place = partition(task.study, scenario.broker.strategy)
+    drafts = Drafts(Path(task.out), task.point, place)
     try:
         result = simulate(scenario, task.point, drafts.sink)
         drafts.keep()
@@ -67,43 +66,6 @@ def run_task(task: Task) -> dict[str, Any]:
     drafts.sink(POINTS, pa.RecordBatch.from_pylist([row], schema=POINT_SCHEMA))
     drafts.keep()
     return row
-
-
-class Drafts:
-    """The files of one point while they are being written."""
-
-    def __init__(self, task: Task, strategy: str) -> None:
-        self._out, self._point = Path(task.out), task.point
-        self._place = partition(task.study, strategy)
-        self._token = token_hex(4)  # two tries of one task never share a draft
-        self._writers: dict[str, pq.ParquetWriter] = {}
-
-    def sink(self, table: str, batch: pa.RecordBatch) -> None:
-        """Called by the simulation with rows of a table."""
-        if table not in self._writers:
-            self._draft(table).parent.mkdir(parents=True, exist_ok=True)
-            writer = pq.ParquetWriter(self._draft(table), batch.schema, compression="zstd")
-            self._writers[table] = writer
-        self._writers[table].write_batch(batch)
-
-    def keep(self) -> None:
-        """All drafts become files, each in one step."""
-        for writer in self._writers.values():
-            writer.close()
-        for table in self._writers:
-            draft = self._draft(table)
-            os.replace(draft, draft.with_name(f"{self._point}.parquet"))
-        self._writers.clear()
-
-    def discard(self) -> None:
-        """Drop what was not kept."""
-        for table, writer in self._writers.items():
-            writer.close()
-            self._draft(table).unlink(missing_ok=True)
-        self._writers.clear()
-
-    def _draft(self, table: str) -> Path:
-        return self._out / table / self._place / f".{self._point}-{self._token}.parquet"
 
 
 def partition(study: str, strategy: str) -> str:
