@@ -1,0 +1,50 @@
+"""The pages of the guide say what the code does."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import msgspec
+import pytest
+from support.docs_tables import shown
+from support.pages import ROOT
+
+from tidings.broker.settings import Settings
+from tidings.core.policy import Policy
+from tidings.core.topology import GENERATORS
+from tidings.live.config import parse
+from tidings.sim import scenario
+
+GUIDE = ROOT / "docs" / "guide"
+TABLES: dict[str, type[msgspec.Struct]] = {
+    "[run]": scenario.Run,
+    "[links]": scenario.Links,
+    "[broker]": Settings,
+    "[[policy]]": Policy,
+    "[workload]": scenario.Workload,
+    "[[workload.publisher]]": scenario.Publisher,
+    "[[workload.subscriber]]": scenario.Subscriber,
+    "[faults]": scenario.Faults,
+    "[[faults.schedule]]": scenario.Fault,
+    "[live]": scenario.Live,
+} | {f'kind = "{kind}"': parameters for kind, parameters in GENERATORS.items()}
+NOT_IN_ITS_TABLE = {"policies", "publisher", "subscriber", "schedule"}  # tables of their own
+
+
+@pytest.mark.parametrize("title", TABLES)
+def test_every_parameter_stands_on_the_page_with_its_default(title: str) -> None:
+    page = (GUIDE / "scenario.md").read_text()
+    section = re.split(r"^##+ ", page.partition(f"# `{title}`\n")[2], flags=re.MULTILINE)[0]
+    documented = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE))
+    fields = msgspec.structs.fields(TABLES[title])
+    assert documented == {f.name: shown(f) for f in fields if f.name not in NOT_IN_ITS_TABLE}
+
+
+def test_the_configurations_on_the_page_are_accepted_and_name_each_other() -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", (GUIDE / "run-a-broker.md").read_text(), re.DOTALL)
+    delft, turin = (parse(tomllib.loads(block), "page") for block in blocks)
+    assert [n.name for n in delft.neighbour] == [turin.name]
+    assert [n.name for n in turin.neighbour] == [delft.name]
+    assert delft.neighbour[0].port == turin.link_port
+    assert delft.settings().policies[0].contract.late == "drop"
