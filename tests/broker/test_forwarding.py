@@ -362,3 +362,14 @@ def test_a_link_without_delay_or_slack_does_not_ask_for_ever_within_one_instant(
     net.subscribe("b1")
     net.run(0.05)
     assert len(net.said) < 200
+
+
+def test_a_queue_is_bounded_by_its_bytes_too() -> None:
+    broker = a_broker(wishes=[a_subscription("b2")], room_bytes=0.0, queue_bytes=300)
+    kept = broker.publish(a_message(payload=bytes(300)), START)
+    refused = broker.publish(a_message(payload=bytes(300)), START)
+    assert [row.reason for row in rows(kept + refused, Dropped)] == ["queue-full"]
+    [sent] = sends(broker.link_ready("b2", 1e9, START))
+    again = broker.publish(a_message(payload=bytes(300)), START)
+    assert sends(again)
+    assert sent

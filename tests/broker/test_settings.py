@@ -14,6 +14,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("scheduling", "lifo", "fifo, rl"),
     ("transmissions", 0, "a whole number from 1"),
     ("queue_parcels", 0, "a whole number from 1"),
+    ("queue_bytes", 0, "a whole number from 1"),
     ("window_bytes", 0, "a whole number from 1"),
     ("ack_timer", 0.0, "a positive number"),
     ("ack_slack_s", -0.1, "a number of seconds from 0"),

@@ -1,5 +1,6 @@
 """Remembering for a bounded time, against a dict that remembers exactly."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,3 +57,13 @@ def test_it_holds_no_key_longer_than_two_spans(gaps: list[float]) -> None:
         times.append(now)
         held = memory._younger | memory._older
         assert all(now - times[old] <= 2 * SPAN_S for old in held)
+
+
+def test_memory_is_bounded_before_time_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidings.core.memory.MOST_KEYS", 100)
+    memory = Memory(span_s=1e9)
+    for key in range(1_000):
+        assert not memory.repeated(key, 0.0)
+    assert len(memory._younger) + len(memory._older) <= 202
+    assert memory.repeated(999, 0.0)
+    assert not memory.repeated(0, 0.0)

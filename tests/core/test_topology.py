@@ -477,3 +477,10 @@ def test_bad_parameters_are_named_with_source_field_and_value(kind, parameters, 
         build(kind, parameters, Draws(1), "bad.toml", folder=SCENARIOS)
     assert caught.value.source == "bad.toml"
     assert (caught.value.field, caught.value.value) == (field, value)
+
+
+@pytest.mark.parametrize("name", ["a/b", "a b", "../x", ""])
+def test_a_name_that_would_break_subscription_ids_is_refused(name):
+    with pytest.raises(ConfigError) as caught:
+        build("listed", {"links_ms": [[name, "b", 1.0]]}, Draws(1), "bad.toml")
+    assert "without `/`" in caught.value.accepted

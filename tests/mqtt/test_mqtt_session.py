@@ -378,3 +378,11 @@ def test_the_first_packet_must_be_a_connect(packet) -> None:
 def test_the_table_of_transitions_leads_nowhere_from_closed() -> None:
     assert all(state is not State.CLOSED for state, _ in LEGAL)
     assert set(LEGAL.values()) == set(State) - {State.NEW}
+
+
+def test_a_reason_is_one_printable_line_because_clients_may_refuse_others(open_session) -> None:
+    session = open_session(5)
+    session.suback(1, [0x83], "bad where predicate at character 3: no\x00 value\n  x <\n    ^")
+    sent = session.outgoing()
+    assert b"bad where predicate at character 3: no? value" in sent
+    assert not any(byte in sent[4:-1] for byte in b"\n^")

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,8 +16,10 @@ from tidings.core.message import Envelope, Message
 KINDS = (Hello, Data, Ack, Probe, Echo, Interests, Links, Pull)
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-number = st.floats(allow_nan=False)  # infinite deadlines are common
-serial = st.integers(-(2**63), 2**64 - 1)
+amount = st.floats(0, allow_nan=False)  # infinite deadlines are common
+span = st.floats(0, 1e9)
+ratio = st.floats(0, 1)
+serial = st.integers(0, 2**63 - 1)
 late = st.sampled_from(["deliver", "drop"])
 
 
@@ -24,15 +27,15 @@ def tuples(of: st.SearchStrategy) -> st.SearchStrategy:
     return st.lists(of, max_size=3).map(tuple)
 
 
-contract = st.builds(Contract, number, number, number, number, late, st.booleans(), text)
+contract = st.builds(Contract, amount, amount, ratio, ratio, late, st.booleans(), text)
 message = st.builds(
     Message, serial, text, st.binary(max_size=40), contract, tuples(st.tuples(text, text))
 )
-group = st.builds(Group, number, serial, number)
-destination = st.builds(Destination, text, number, tuples(group))
-envelope = st.builds(Envelope, message, number, tuples(destination), tuples(text), text)
+group = st.builds(Group, amount, serial, amount)
+destination = st.builds(Destination, text, amount, tuples(group))
+envelope = st.builds(Envelope, message, span, tuples(destination), tuples(text), text)
 subscription = st.builds(Subscription, text, text, text, text, contract)
-estimate = st.builds(LinkEstimate, number, number)
+estimate = st.builds(LinkEstimate, span, ratio, span)
 frame = st.one_of(
     st.builds(Hello, text),
     st.builds(Data, serial, envelope),
@@ -93,3 +96,33 @@ def test_a_frame_with_one_wrong_byte_is_another_frame_or_a_wire_error(
     with suppress(WireError):
         [received] = Decoder().feed(bytes(wire))
         assert isinstance(received, KINDS)
+
+
+@given(
+    st.one_of(
+        st.builds(Ack, st.one_of(st.integers(max_value=-1), st.integers(2**63, 2**64 - 1))),
+        st.builds(
+            Links,
+            serial,
+            text,
+            serial,
+            serial,
+            st.tuples(st.tuples(text, st.builds(LinkEstimate, st.just(float("nan"))))),
+        ),
+        st.builds(
+            Data,
+            serial,
+            st.builds(
+                Envelope,
+                message,
+                st.sampled_from([-1.0, float("nan"), float("inf")]),
+                st.just(()),
+                st.just(()),
+                text,
+            ),
+        ),
+    ).filter(lambda frame: not isinstance(frame, Ack) or frame.transmission >= -(2**63))
+)
+def test_numbers_that_no_correct_peer_sends_are_refused(sent: Ack) -> None:
+    with pytest.raises(WireError):
+        Decoder().feed(encode(sent))

@@ -263,11 +263,12 @@ class Broker:
         for hop in route.hops:
             link = self._links[hop.neighbour]
             copy = parcel if hop.destinations is parcel.destinations else _split(parcel, hop)
-            if len(link.queue) >= self.settings.queue_parcels:
+            if link.full():
                 full, owed = Reason.QUEUE_FULL, copy.destinations
                 effects.append(dropped(self.name, copy.message, full, owed, now))
                 continue
             link.queue.push(copy, now)
+            link.queued_bytes += copy.size_bytes
             self._transmitter.pump(link, now, effects)
         if route.stranded:
             effects.append(dropped(self.name, parcel.message, reason, route.stranded, now))

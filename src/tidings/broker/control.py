@@ -24,6 +24,7 @@ from tidings.broker.interests import News
 from tidings.broker.link import ACK, DISCARDED, PROBE, Link
 from tidings.broker.linkstate import LinkState
 from tidings.broker.monitor import Monitor
+from tidings.broker.parts import Assembly, joined, split
 from tidings.broker.settings import Settings
 from tidings.broker.transmitter import Transmitter
 from tidings.core.trace import LinkChanged, Probed
@@ -44,6 +45,7 @@ class Control:
         self._link_state = LinkState(me, incarnation, settings.advertise_change)
         self.view = self._link_state.view
         self._monitor = Monitor(me, settings)
+        self._assembly = Assembly()
         self._share_at = inf
         measured = settings.estimates == "measured"
         self._advertise_at = settings.advertise_every_s if measured else inf
@@ -79,14 +81,24 @@ class Control:
                 if self._link_state.apply(frame):
                     self._spread(frame, link.neighbour, now, effects)
             case Interests():
-                news = self.interests.apply(frame)
-                if news is News.NEW:
-                    self._spread(frame, link.neighbour, now, effects)
-                elif news is News.GAP:
-                    self._transmitter.tell(link, Pull(0, frame.origin), now, effects)
+                if parts := self._assembly.gather(frame):
+                    self._hear(link, parts, now, effects)
             case Pull():
-                if whole := self.interests.whole(frame.origin):
-                    self._transmitter.tell(link, whole, now, effects)
+                self._tell_whole(link, frame.origin, now, effects)
+
+    def _hear(self, link: Link, parts: list[Interests], now: float, effects: list[Effect]) -> None:
+        """A change of another broker's subscriptions has come in."""
+        news = self.interests.apply(joined(parts))
+        if news is News.NEW:
+            for part in parts:
+                self._spread(part, link.neighbour, now, effects)
+        elif news is News.GAP:
+            self._transmitter.tell(link, Pull(0, parts[0].origin), now, effects)
+
+    def _tell_whole(self, link: Link, origin: str, now: float, effects: list[Effect]) -> None:
+        if whole := self.interests.whole(origin):
+            for part in split(whole):
+                self._transmitter.tell(link, part, now, effects)
 
     def _echoed(self, link: Link, echo: Echo, now: float, effects: list[Effect]) -> None:
         round_trip_s = self._monitor.answered(link.neighbour, echo.serial, now)
@@ -136,8 +148,7 @@ class Control:
         for links in self._link_state.all():
             self._transmitter.tell(link, links, now, effects)
         for origin in self.interests.origins():
-            if whole := self.interests.whole(origin):
-                self._transmitter.tell(link, whole, now, effects)
+            self._tell_whole(link, origin, now, effects)
 
     # ---- what goes out
 
@@ -153,7 +164,8 @@ class Control:
         if links := self._link_state.advertise(estimates):
             self._spread(links, "", now, effects)
         if changes := self.interests.changes():
-            self._spread(changes, "", now, effects)
+            for part in split(changes):
+                self._spread(part, "", now, effects)
 
     def _spread(
         self, frame: Interests | Links, heard_from: str, now: float, effects: list[Effect]

@@ -7,14 +7,17 @@ a tagged array in MessagePack, so a frame of an unknown kind is a clear error, n
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from tidings.core.contract import Subscription
 from tidings.core.estimates import LinkEstimate
-from tidings.core.message import Envelope
+from tidings.core.message import Envelope, Whole
 
 HEADER_BYTES = 32  # nominal: length, tag, transmission, age and list heads; equal in both worlds
 CONTROL_BYTES = 64  # nominal size of any other frame
+MAX_PARTS = 65_536  # of one update; what a peer may make us wait for has an end
 
 
 class Hello(Struct, frozen=True, array_like=True, tag="H", gc=False):
@@ -24,49 +27,51 @@ class Hello(Struct, frozen=True, array_like=True, tag="H", gc=False):
 
 
 class Data(Struct, frozen=True, array_like=True, tag="D", gc=False):
-    transmission: int
+    transmission: Whole
     envelope: Envelope
 
 
 class Ack(Struct, frozen=True, array_like=True, tag="A", gc=False):
-    transmission: int
+    transmission: Whole
 
 
 class Probe(Struct, frozen=True, array_like=True, tag="P", gc=False):
-    serial: int
+    serial: Whole
 
 
 class Echo(Struct, frozen=True, array_like=True, tag="E", gc=False):
-    serial: int
+    serial: Whole
 
 
 class Interests(Struct, frozen=True, array_like=True, tag="I"):
     """How the subscriptions at `origin` changed from version `base` to `version`; a base of 0 is
     the whole of them."""
 
-    transmission: int
+    transmission: Whole
     origin: str
-    incarnation: int
-    base: int
-    version: int
+    incarnation: Whole
+    base: Whole
+    version: Whole
     added: tuple[Subscription, ...]
     removed: tuple[str, ...]
+    part: Whole = 0  # of an update that is too large for one frame
+    parts: Annotated[int, Meta(ge=1, le=MAX_PARTS)] = 1
 
 
 class Links(Struct, frozen=True, array_like=True, tag="L"):
     """All links of `origin` that are up, as it believes them to be."""
 
-    transmission: int
+    transmission: Whole
     origin: str
-    incarnation: int
-    version: int
+    incarnation: Whole
+    version: Whole
     links: tuple[tuple[str, LinkEstimate], ...]
 
 
 class Pull(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     """A change of `origin`'s interests went missing: please send the whole."""
 
-    transmission: int
+    transmission: Whole
     origin: str
 
 

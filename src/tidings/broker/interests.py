@@ -8,6 +8,7 @@ index and is remembered per topic as long as no subscription changes and no pred
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -15,9 +16,10 @@ from tidings.broker import frames
 from tidings.core.contract import Contract, Destination, Subscription, destination
 from tidings.core.matching import MatchingIndex, TopicPlan
 from tidings.core.message import Message, attributes
-from tidings.core.predicate import parse
+from tidings.core.predicate import Predicate, parse
 from tidings.core.topic import check_filter
 
+PARSED_PREDICATES = 1_000  # kept: clients of one kind state the same
 PLANNED_TOPICS = 10_000  # plans kept; a publisher of ever new topics must not fill the memory
 PLANNED_CONTRACTS = 1_000  # per topic, likewise
 
@@ -132,6 +134,8 @@ class Interests:
             return News.OLD
         if update.base != 0 and update.base != known.version:
             return News.GAP
+        for subscription in update.added:
+            _checked(subscription)  # all of them before anything changes
         if update.base == 0:
             self._forget(update.origin)
         for subscription_id in update.removed:
@@ -177,8 +181,7 @@ class Interests:
     # ---- the index
 
     def _add(self, origin: _Origin, subscription: Subscription) -> None:
-        check_filter(subscription.topic)  # before anything changes
-        where = parse(subscription.where) if subscription.where else None
+        where = _checked(subscription)  # before anything changes
         self._remove(origin, subscription.id)
         key = self._free_keys.pop() if self._free_keys else len(self._subscriptions)
         self._index.add(key, subscription.topic, where)
@@ -204,3 +207,14 @@ class Interests:
         for subscription_id in list(origin.keys) if origin else []:
             assert origin is not None
             self._remove(origin, subscription_id)
+
+
+def _checked(subscription: Subscription) -> Predicate | None:
+    """The predicate of a subscription, if that and the filter make sense."""
+    check_filter(subscription.topic)
+    return _parsed(subscription.where) if subscription.where else None
+
+
+@lru_cache(maxsize=PARSED_PREDICATES)
+def _parsed(where: str) -> Predicate:
+    return parse(where)

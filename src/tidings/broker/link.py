@@ -34,6 +34,7 @@ class Link:
         "meter",
         "neighbour",
         "queue",
+        "queued_bytes",
         "room_bytes",
         "s_per_byte",
         "seen",
@@ -48,6 +49,7 @@ class Link:
         self.room_bytes: float = 0.0
         self.unacknowledged_bytes = 0
         self.queue: Queue = POLICIES[settings.scheduling]()
+        self.queued_bytes = 0
         self.seen = Memory(settings.remember_s)  # transmission ids that came in
         self.carried_frames = [0] * len(KINDS)
         self.carried_bytes = [0] * len(KINDS)
@@ -76,6 +78,13 @@ class Link:
             self.timeout_s = max(expected_s, SHORTEST_TIMEOUT_S)
         else:
             self.timeout_s = self.meter.timeout_s
+
+    def full(self) -> bool:
+        """Does the queue take no more?"""
+        return (
+            self.queued_bytes >= self._settings.queue_bytes
+            or len(self.queue) >= self._settings.queue_parcels
+        )
 
     def count(self, kind: int, size_bytes: int) -> None:
         self.carried_frames[kind] += 1

@@ -21,6 +21,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ack_timer: float = 2.0  # timeout in expected link delays (pinned estimates): there and back
     ack_slack_s: float = 0.010  # added to it for what both ends need to answer
     queue_parcels: int = 10_000  # bound of each link's queue; what comes then is dropped
+    queue_bytes: int = 67_108_864  # the other bound of each link's queue
     window_bytes: int = 4_194_304  # unacknowledged bytes per link: twice 100 Mbit/s times 150 ms
 
     estimates: Literal["pinned", "measured"] = "measured"  # pinned: the configured delays, for ever
@@ -44,6 +45,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             ("scheduling", self.scheduling in POLICIES, f"one of {', '.join(sorted(POLICIES))}"),
             ("transmissions", self.transmissions >= 1, "a whole number from 1"),
             ("queue_parcels", self.queue_parcels >= 1, "a whole number from 1"),
+            ("queue_bytes", self.queue_bytes >= 1, "a whole number from 1"),
             ("window_bytes", self.window_bytes >= 1, "a whole number from 1"),
             ("ack_timer", self.ack_timer > 0, "a positive number of link delays"),
             ("ack_slack_s", self.ack_slack_s >= 0, "a number of seconds from 0"),

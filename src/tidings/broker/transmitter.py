@@ -63,6 +63,7 @@ class Transmitter:
             parcel = link.queue.pop(now)
             if parcel is None:
                 return
+            link.queued_bytes -= parcel.size_bytes
             if parcel.expires_at < now:
                 owed = parcel.destinations
                 effects.append(dropped(self._me, parcel.message, Reason.EXPIRED, owed, now))
@@ -147,7 +148,7 @@ class Transmitter:
 
     def abandon(self, link: Link, now: float) -> list[Parcel]:
         """The link is gone: all parcels that were sent or waiting on it, oldest first."""
-        link.room_bytes, link.unacknowledged_bytes = 0.0, 0
+        link.room_bytes, link.unacknowledged_bytes, link.queued_bytes = 0.0, 0, 0
         unanswered = [
             lost.parcel for lost in self._unanswered.forget(link.neighbour) if lost.parcel
         ]

@@ -8,20 +8,21 @@ it, and the trace judges by it.
 from __future__ import annotations
 
 from math import inf
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tidings.core.errors import ConfigError
 
 Late = Literal["deliver", "drop"]
+Amount = Annotated[float, Meta(ge=0)]
 
 
 class Contract(Struct, frozen=True, array_like=True, gc=False):
     """A promise asked for: all of it optional, so that the default promises best effort."""
 
-    deadline_s: float = inf  # age at which the message is late, end to end
-    price: float = 1.0  # earned when it is delivered in time
+    deadline_s: Amount = inf  # age at which the message is late, end to end
+    price: Amount = 1.0  # earned when it is delivered in time
     reliability: float = 0.0  # least probability of arrival, for strategies that honour it
     availability: float = 0.0  # least probability that some path exists, likewise
     late: Late = "deliver"  # what becomes of a message that is late
@@ -69,16 +70,16 @@ def subscription_id(broker: str, client: str, topic_filter: str) -> str:
 class Group(Struct, frozen=True, array_like=True, gc=False):
     """Subscriptions at one broker that share a deadline: what scheduling needs of them."""
 
-    deadline_s: float
-    count: int
-    price: float  # summed over the group
+    deadline_s: Amount
+    count: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    price: Amount  # summed over the group
 
 
 class Destination(Struct, frozen=True, array_like=True, gc=False):
     """A broker that a message is owed to, and for whose sake."""
 
     broker: str
-    expires_s: float  # age after which nobody there takes the message; inf: late is welcome
+    expires_s: Amount  # age after which nobody there takes the message; inf: late is welcome
     groups: tuple[Group, ...]
 
 

@@ -8,7 +8,9 @@ overlay links are watched all the time and a deadline may be shorter than a seco
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 RTO_FLOOR_S = 0.010
 RTO_CEILING_S = 60.0  # RFC 6298, section 2.5
@@ -18,9 +20,11 @@ FIRST_RTO_S = 1.0  # RFC 6298, section 2.1: before any sample
 class LinkEstimate(Struct, frozen=True, array_like=True, gc=False):
     """One direction of one link, as it is believed to be."""
 
-    delay_s: float
-    delivery_ratio: float = 1.0
-    s_per_byte: float = 0.0  # what a link of limited rate adds for each byte of a message
+    delay_s: Annotated[float, Meta(ge=0, le=1e9)]
+    delivery_ratio: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    s_per_byte: Annotated[float, Meta(ge=0, le=1e9)] = (
+        0.0  # what a link of limited rate adds for each byte of a message
+    )
 
 
 class MeterSettings(Struct, frozen=True):

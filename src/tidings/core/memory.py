@@ -2,12 +2,14 @@
 
 Keys live in two generations. When the younger has filled for one span it becomes the older, and
 what was the older is forgotten: a key is remembered for at least one span and at most two after it
-was last seen.
+was last seen. A generation that grows too large ends early: memory is bounded before time is.
 """
 
 from __future__ import annotations
 
 from math import inf
+
+MOST_KEYS = 1_000_000  # in a generation: about 64 MB
 
 
 class Memory:
@@ -28,7 +30,10 @@ class Memory:
         if key in self._younger:
             return True
         self._younger.add(key)
-        return key in self._older
+        known = key in self._older
+        if len(self._younger) > MOST_KEYS:
+            self._older, self._younger = self._younger, set()
+        return known
 
     def _rotate(self, now: float) -> None:
         long_ago = now >= self._rotate_at + self._span_s

@@ -9,21 +9,24 @@ from __future__ import annotations
 from contextlib import suppress
 from hashlib import blake2b
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tidings.core.contract import BEST_EFFORT, Contract, Destination
 
 SERIAL_BITS = 32
 _SERIALS = 1 << SERIAL_BITS
 
+# What comes over the wire must fit into a column of the trace.
+Whole = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
 
 class Message(Struct, frozen=True, array_like=True, gc=False):
     """What a publisher said, once and for all."""
 
-    id: int
+    id: Whole
     topic: str
     payload: bytes
     contract: Contract = BEST_EFFORT
@@ -35,7 +38,7 @@ class Envelope(Struct, frozen=True, array_like=True, gc=False):
     """A message on its way: the part that changes at each hop."""
 
     message: Message
-    age_s: float  # when it was put on the link
+    age_s: Annotated[float, Meta(ge=0, le=1e9)]  # when it was put on the link
     destinations: tuple[Destination, ...]  # still owed, by this copy
     path: tuple[str, ...]  # brokers that have held it, the publisher's first
     strategy: str

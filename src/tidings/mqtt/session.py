@@ -216,7 +216,7 @@ class Session:
 
     def _end(self, code: int, reason: str, requests: list[Request]) -> None:
         """Says why, as far as the client's version has words for it, and closes."""
-        explained = Properties(reason_string=reason[:LONGEST_REASON])
+        explained = Properties(reason_string=_one_line(reason))
         opened, version = self._state is State.OPEN, self._decoder.version
         if opened and version == MQTT_5:
             self._say(Disconnect(code, explained))
@@ -242,7 +242,7 @@ class Session:
         """A reason string, unless the client asked to be spared (MQTT-3.1.2-29)."""
         if reason is None or self._connect.properties.request_problem_information == 0:
             return NO_PROPERTIES
-        return Properties(reason_string=reason[:LONGEST_REASON])
+        return Properties(reason_string=_one_line(reason))
 
     def _say(self, packet: Connack | Suback | Unsuback | Pingresp | Disconnect) -> None:
         """Queues a packet; one too large for the client loses its explanation, or is not sent."""
@@ -253,6 +253,12 @@ class Session:
             data = encode(replace(packet, properties=spared), version)
         if len(data) <= self.max_outgoing_bytes:
             self._outgoing.append(data)
+
+
+def _one_line(reason: str) -> str:
+    """The first line of a reason: clients may refuse control characters (MQTT 5, 1.5.4)."""
+    line = reason.partition("\n")[0]
+    return "".join(c if c.isprintable() else "?" for c in line)[:LONGEST_REASON]
 
 
 def _wire_version(level: int) -> int:

@@ -8,6 +8,7 @@ overlays are equal values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import isfinite
@@ -21,6 +22,7 @@ from tidings.core.rng import Draws
 BrokerId: TypeAlias = str
 DelayRange: TypeAlias = tuple[float, float]
 
+_NAME = re.compile(r"[^/\s]+")  # a subscription's id begins with its broker's name and a `/`
 MAX_BROKERS = 1000  # a full mesh of them has half a million links, which still takes only seconds
 
 
@@ -134,8 +136,9 @@ def _check_brokers(brokers: tuple[BrokerId, ...]) -> None:
         raise ConfigError("topology", "brokers", brokers, "at least one broker")
     seen: set[BrokerId] = set()
     for broker in brokers:
-        if not broker or broker in seen:
-            raise ConfigError("topology", "brokers", broker, "names that are unique and not empty")
+        if not broker or broker in seen or not _NAME.fullmatch(broker):
+            accepted = "names that are unique, not empty, and without `/` or white space"
+            raise ConfigError("topology", "brokers", broker, accepted)
         seen.add(broker)
 
 
