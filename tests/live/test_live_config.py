@@ -23,7 +23,14 @@ def test_the_smallest_file_is_a_name() -> None:
     ("document", "field", "accepted"),
     [
         ({}, "document", "the field name"),
-        ({"name": ""}, "name", "length >= 1"),
+        ({"name": ""}, "name", "regex"),
+        ({"name": "a/b"}, "name", "regex"),
+        ({"name": "a b"}, "name", "regex"),
+        ({"name": "n1\n"}, "name", "regex"),
+        ({"name": "n1", "neighbour": [{"name": "a/b", "port": 1}]}, "neighbour", "regex"),
+        ({"name": "n1", "source": "x"}, "source", "one of the fields"),
+        ({"name": "n1", "broker": {"policies": [{}]}}, "broker.policies", "[[policy]]"),
+        ({"name": "n1", "mqtt": {"max_connections": 0}}, "mqtt.max_connections", ">= 1"),
         ({"name": "n1", "mqtt_prot": 1}, "mqtt_prot", "mqtt_port"),
         ({"name": "n1", "mqtt_port": 70_000}, "mqtt_port", "<= 65535"),
         ({"name": "n1", "run": ".hidden"}, "run", "regex"),
@@ -63,7 +70,7 @@ def test_a_policy_becomes_the_contract_of_its_topics() -> None:
 
 def test_what_is_written_for_another_process_reads_back_the_same(tmp_path: Path) -> None:
     written = BrokerConfig(
-        name='n "1"\n',
+        name='n"1"\\',
         neighbour=(
             Neighbour(
                 name="grün",
@@ -77,4 +84,11 @@ def test_what_is_written_for_another_process_reads_back_the_same(tmp_path: Path)
     path = tmp_path / "broker.toml"
     path.write_text(to_toml(replace(written, source="")), encoding="utf-8")
     assert load(path) == replace(written, source=str(path))
-    assert "incarnation" in read_toml(path)
+    assert read_toml(path)["started_at"] == written.started_at
+
+
+def test_no_field_is_offered_that_a_file_cannot_have() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse({"name": "n1", "nmae": "n1"}, "broker.toml")
+    assert "flush_s" in caught.value.accepted
+    assert "source" not in caught.value.accepted

@@ -1,9 +1,11 @@
 """Runs of messages reach their clients in order, and back-pressure is a call."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
-from math import inf
+from math import inf, nan
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from tidings.broker.effects import Deliver, Send
 from tidings.broker.frames import Ack, Data
 from tidings.core.message import Envelope, Message
 from tidings.live.deliveries import Deliveries
+from tidings.live.sparing import TELL_EVERY_S, SparingWarning
 from tidings.live.wire import HIGH_WATER_BYTES, Wire
 from tidings.mqtt.codec import encode_publish
 from tidings.mqtt.packets import MQTT_3_1_1, MQTT_5
@@ -76,6 +79,51 @@ def test_a_packet_too_large_for_a_client_is_spared_it() -> None:
     assert large.read == b"".join(packet(one, MQTT_3_1_1) for one in said)
     assert small.read == packet(said[0], MQTT_3_1_1) + packet(said[2], MQTT_3_1_1)
     assert (small.messages, large.messages) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("bad", "age_s"),
+    [
+        (Message(2, "t/2", b"", properties=(("n", "x" * 70_000),)), 0.0),
+        (Message(2, "t/2", b"", properties=(("\ud800", "x"),)), 0.0),
+        (Message(2, "t/2", b"", headers=b"\xff garbage"), 0.0),
+        (Message(2, "t/2", b"", headers=b"\x02\x00\x00\x00\x09"), nan),  # its expiry, 9 s
+        (Message(2, "t/2", b"", headers=b"\x02\x00\x00\x00\x09"), inf),
+    ],
+)
+def test_a_message_that_fits_no_packet_is_skipped_counted_and_never_tried_again(
+    bad: Message, age_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    deliveries, client = Deliveries(), Recipient(MQTT_5)
+    deliveries.enlist("all", client, echo=True)
+    for one in (message(1), bad, message(3)):
+        deliveries.add(Deliver(("all",), one, age_s if one is bad else 0.0))
+    deliveries.flush()
+    deliveries.flush()
+    assert client.read == packet(message(1), MQTT_5) + packet(message(3), MQTT_5)
+    assert (client.messages, deliveries.unfit.count) == (2, 1)
+    (line,) = caplog.messages
+    assert "message 2 on 't/2' fits no MQTT packet" in line
+
+
+def test_a_run_of_nothing_but_unfit_messages_is_no_trouble() -> None:
+    deliveries, client = Deliveries(), Recipient(MQTT_5)
+    deliveries.enlist("all", client, echo=True)
+    deliveries.add(Deliver(("all",), Message(1, "t" * 70_000, b""), 0.0))
+    deliveries.flush()
+    assert (client.read, client.messages, deliveries.unfit.count) == (b"", 0, 1)
+
+
+def test_trouble_that_repeats_is_told_once_a_minute_with_its_count(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [0.0]
+    trouble = SparingWarning(logging.getLogger("test"), lambda: now[0])
+    for at in (0.0, 1.0, TELL_EVERY_S - 1, TELL_EVERY_S, TELL_EVERY_S + 1):
+        now[0] = at
+        trouble.warn("again")
+    assert caplog.messages == ["again (1 so far)", "again (4 so far)"]
+    assert trouble.count == 5
 
 
 class Transport:

@@ -100,6 +100,8 @@ def test_a_where_filter_holds_across_brokers(overlay: Overlay) -> None:
     [
         (b"\xff\xff\xff\xff", "4294967295 bytes"),
         (b"\x00\x00\x00\x02\x93\x01", "no frame"),
+        (b"\x00\x10\x00\x00" + bytes(5_000), "5004 bytes without a Hello"),
+        (encode(Hello("n" * 5_000)), "'nnnn"),
         (b"GET / HTTP/1.1\r\n\r\n", "bytes"),
         (encode(Hello("stranger")), "neighbours here are"),
         (encode(Hello("n2")), "connected already"),
@@ -117,6 +119,19 @@ def test_who_does_not_belong_is_turned_away_with_one_line(
     lines = [record.getMessage() for record in caplog.records]
     assert len([line for line in lines if complaint in line]) == 1, lines
     works(overlay, "n1", "n3")
+
+
+def test_a_hello_may_be_followed_by_any_number_of_bytes_in_the_same_read(tmp_path: Path) -> None:
+    with an_overlay(tmp_path, "n1", "n2") as overlay:
+        overlay.stop("n1")
+        eventually(lambda: overlay.status("n2")["links"] == [])
+        wishes = tuple(Subscription(f"n1/{n}:a", "n1", "a") for n in range(1_000))
+        words = encode(Hello("n1")) + encode(Interests(1, "n1", 1, 0, 1, wishes, ()))
+        assert len(words) > 10_000
+        early = peer(overlay, "n2")
+        early.sendall(words)
+        eventually(lambda: overlay.status("n2")["subscriptions"] == 1_000)
+        early.close()
 
 
 def test_a_link_whose_peer_sends_nonsense_ends_alone_and_comes_back(

@@ -4,6 +4,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import paho.mqtt.client as paho
@@ -139,6 +140,13 @@ def test_an_illegal_filter_is_refused_alone(port: int) -> None:
     client.close()
 
 
+def test_a_shared_subscription_of_3_1_1_is_refused_alone(port: int) -> None:
+    client = PahoClient(port, "sharing", version=paho.MQTTv311)
+    assert client.subscribe("$share/group/t")[0][0].is_failure
+    assert not client.subscribe("plain")[0][0].is_failure
+    client.close()
+
+
 def test_a_bad_promise_ends_the_connection_with_the_reason(port: int) -> None:
     client = PahoClient(port, "bad-promise")
     client.publish("a", b"", strategy="guess")
@@ -267,6 +275,50 @@ def test_a_broker_that_stops_says_goodbye(tmp_path: Path) -> None:
         overlay.stop("n1")
         assert everything(new)[2] == 0x8B
         assert everything(old) == b""
+
+
+def test_a_connection_too_many_is_closed_and_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with an_overlay(tmp_path, "n1", mqtt={"max_connections": 2}) as overlay:
+        port = overlay.port("n1")
+        first, second = raw(port, "first"), raw(port, "second")
+        for _ in range(3):
+            third = socket.create_connection(("127.0.0.1", port), timeout=5)
+            with suppress(ConnectionResetError):
+                assert everything(third) == b""
+        assert [m for m in caplog.messages if "max_connections is 2" in m] == [
+            "an MQTT connection too many is closed: mqtt.max_connections is 2 (1 so far)"
+        ]
+        second.close()
+
+        def admitted() -> bool:
+            with suppress(OSError, IndexError):
+                raw(port, "third").close()
+                return True
+            return False
+
+        eventually(admitted)
+        first.close()
+
+
+def test_traces_that_cannot_be_written_are_named_at_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below", Path("a\0b")):
+        with (
+            pytest.raises(ConfigError, match=r"traces is .* a folder that can be written"),
+            an_overlay(tmp_path, "n1", traces=str(place)),
+        ):
+            pass
+
+
+@pytest.mark.parametrize("host", ["999.1.1.1", "192.0.2.1", "a" * 70])
+def test_a_host_that_is_not_here_is_named_at_start(tmp_path: Path, host: str) -> None:
+    with (
+        pytest.raises(ConfigError, match=r"host is .* of this machine"),
+        an_overlay(tmp_path, "n1", host=host),
+    ):
+        pass
 
 
 def test_a_port_in_use_is_named(tmp_path: Path, overlay: Overlay, port: int) -> None:

@@ -1,5 +1,6 @@
 """Brokers as processes: killed and restarted, on a leash, and a whole overlay by one command."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -14,8 +15,12 @@ from pathlib import Path
 import pytest
 from support.live import PahoClient, eventually, free_ports
 
+from tidings.core.trace import TABLES
 from tidings.live.config import BrokerConfig, Neighbour
+from tidings.live.processes import BrokerProcess
 from tidings.live.toml import to_toml
+from tidings.mqtt.codec import encode
+from tidings.mqtt.packets import MQTT_5, Connect, Publish
 from tidings.pipeline.headline import read_tables
 
 TRIANGLE = """
@@ -209,6 +214,69 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
     assert code == 2
     assert f"live.mqtt_port is {port}" in complained
     assert "--set live.mqtt_port=0" in complained
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/x"])
+def test_a_folder_that_cannot_be_written_is_named_before_anything_starts(
+    tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "file").touch()
+    code, said, complained = up(tmp_path, "--traces", str(tmp_path / place)).end(0)
+    assert (code, said) == (2, "")
+    assert complained.startswith("tidings: --traces: folder is ")
+    assert complained.count("\n") == 1
+
+
+def test_a_host_that_is_not_here_is_named_before_anything_starts(tmp_path: Path) -> None:
+    code, said, complained = up(tmp_path, "--set", 'live.host="999.1.1.1"').end(0)
+    assert (code, said) == (2, "")
+    assert "live.host is '999.1.1.1'" in complained
+    assert complained.count("\n") == 1
+
+
+def test_lost_trace_rows_are_told_by_broker_and_number_and_fail_the_run(tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "published").touch()  # a file where a folder should be
+    code, said, complained = up(tmp_path, "--json").end(0)
+    assert code == 1
+    assert json.loads(said)["lost_trace_rows"] == 30
+    assert "b1: tidings: trace rows cannot be written" in complained
+    assert "tidings: 30 trace rows were lost" in complained.splitlines()[-1]
+
+
+def test_what_brokers_lost_before_they_were_killed_still_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = BrokerConfig(name="n1", mqtt_port=0, traces=str(tmp_path), flush_s=0.05)
+    for table in TABLES:
+        (tmp_path / table).touch()
+    broker = BrokerProcess(config, tmp_path / "n1.toml")
+
+    async def live_twice() -> list[int]:
+        lost = []
+        for incarnation in (1, 2):
+            await broker.start(incarnation)
+            before, client = broker.lost_trace_rows, await say_something(broker.mqtt_port)
+            while broker.lost_trace_rows == before:
+                await asyncio.sleep(0.01)
+            client.close()
+            lost.append(broker.lost_trace_rows)
+            await broker.kill()
+        return lost
+
+    first, second = asyncio.run(asyncio.wait_for(live_twice(), 30))
+    assert 0 < first < second
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("n1: tidings: trace rows cannot be written") for line in lines)
+    assert list(broker.last_words) == [line.removeprefix("n1: ") for line in lines]
+
+
+async def say_something(port: int) -> asyncio.StreamWriter:
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    packets = Connect(MQTT_5, "speaker"), Publish("t", b"")
+    writer.writelines(encode(packet, MQTT_5) for packet in packets)
+    return writer
 
 
 def children(process: Process) -> list[int]:

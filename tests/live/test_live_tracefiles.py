@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from tidings.core.columns import record_batch
 from tidings.core.trace import (
@@ -101,6 +101,37 @@ def test_a_disk_that_takes_nothing_is_told_once_and_rows_are_counted(
     assert "3 trace rows were lost in all" in told[1]
     assert trace.lost_rows == 3
     assert len(list((tmp_path / "delivered").iterdir())) == 3
+
+
+@pytest.mark.parametrize("bad", [1 << 70, "text"])
+def test_a_row_that_fits_no_column_costs_its_chunk_and_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: object
+) -> None:
+    trace = TraceFiles(tmp_path, "run", "n1")
+    for _ in range(2):
+        record(trace, replace(published(1), message=bad), published(2))
+        trace.flush()
+    record(trace, *[replace(published(1), message=bad)] * CHUNK_ROWS)
+    trace.relieve()
+    record(trace, published(3))
+    trace.close()
+    assert trace.lost_rows == 4 + CHUNK_ROWS
+    assert messages(tmp_path) == [3]
+    told = capsys.readouterr().err.splitlines()
+    assert ["cannot be written" in line for line in told] == [True, False]
+
+
+def test_columns_that_fit_no_file_cost_their_segment_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = TraceFiles(tmp_path, "run", "n1")
+    record(trace, replace(published(1), message=None))
+    trace.flush()
+    record(trace, published(2))
+    trace.close()
+    assert trace.lost_rows == 1
+    assert messages(tmp_path) == [2]
+    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_names_that_no_file_can_have_stay_different(tmp_path: Path) -> None:

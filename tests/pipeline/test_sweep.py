@@ -1,8 +1,10 @@
 """A sweep runs what is missing, keeps what has finished, and never has a row twice."""
 
 import json
+import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -192,6 +194,25 @@ def test_points_that_finished_survive_a_kill_and_an_interrupt(
     expected = sum(finished_points(out)["publications"].to_pylist())
     assert published.num_rows == expected
     assert published.group_by(["run", "message"]).aggregate([]).num_rows == expected
+
+
+@pytest.mark.parametrize("points_before", [0, 1])
+def test_sigterm_to_the_whole_group_ends_a_sweep_as_ctrl_c_does(
+    points_before: int, tmp_path: Path
+) -> None:
+    """As `timeout` and batch systems send it; with 0 points it comes while Spark starts."""
+    spec, out = a_spec(tmp_path, "run.seed = { from = 1, count = 16 }", SLOWER), tmp_path / "out"
+    command = [sys.executable, "-m", "tidings", "sweep", spec, "--out", out, "--master", "local[2]"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    wait_for(lambda: out.exists() and len(point_files(out)) >= points_before, process)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGTERM)
+    said, complaints = process.communicate(timeout=60)  # its pipes close when the JVM has ended
+    assert (process.returncode, complaints) == (130, "")
+    kept = len(point_files(out))
+    assert points_before <= kept < 16
+    assert f"{kept} of 16 points are in {out}" in said
 
 
 def test_a_study_has_means_over_seeds_and_their_confidence(

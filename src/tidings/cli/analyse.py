@@ -36,13 +36,17 @@ def analyse(
     Works on what `tidings simulate --traces`, `tidings sweep` and `tidings up` leave, also while
     they still write.
     """
-    from tidings.pipeline.files import trace_files
+    from tidings.pipeline.files import trace_files, writable_folder
     from tidings.pipeline.jobs.analyse import analyse as run_analysis
     from tidings.pipeline.jobs.analyse import write
     from tidings.pipeline.jobs.picture import draw
+    from tidings.pipeline.schemas import check_versions
     from tidings.pipeline.session import spark_session
 
-    trace_files(traces)  # a wrong folder is reported before Spark takes its seconds to start
+    for files in trace_files(traces).values():  # mistakes are found before Spark takes its seconds
+        check_versions(files)
+    if out is not None:
+        writable_folder(out, "--out")
     analysis = run_analysis(
         spark_session(master, "tidings analyse"), traces, "age" if age else "clock"
     )

@@ -32,11 +32,15 @@ def broker(
     """Run one broker of an overlay: MQTT for clients, links to its neighbours, a trace on disk.
 
     \b
-    The smallest file:         With a neighbour:
-      name = "n1"                [[neighbour]]
-      mqtt_port = 1883           name = "n2"
-      link_port = 7001           host = "192.0.2.7"
-      traces = "traces"          port = 7001
+    A file for a broker with one neighbour; alone, it has no [[neighbour]]:
+      name = "n1"
+      mqtt_port = 1883
+      link_port = 7001
+      traces = "traces"
+      [[neighbour]]
+      name = "n2"
+      host = "192.0.2.7"
+      port = 7001
 
     Of each pair the broker whose name is smaller dials. SIGTERM or Ctrl-C ends it in good order.
     """

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
+import pyarrow as pa
 import typer
 
 from tidings import __version__
@@ -14,12 +17,13 @@ from tidings.cli.sweep import sweep
 from tidings.cli.up import up
 from tidings.core.errors import TidingsError
 
-USER_ERROR = 2
+USER_ERROR, INTERRUPTED = 2, 130
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # markup eats [[neighbour]], and plain help wraps whole paragraphs
     context_settings={"help_option_names": ["-h", "--help"]},
     help="""Publish/subscribe that keeps its promises about time.
 
@@ -31,8 +35,15 @@ app = typer.Typer(
     Deploy one:      tidings broker broker.toml
     """,
 )
-for command in (up, simulate, sweep, analyse, broker):
-    app.command()(command)
+# One line each in the list of commands, which would cut longer ones off.
+for command, said in (
+    (up, "Bring a scenario up on this machine, with real brokers."),
+    (simulate, "Run one scenario in the simulator and print how it went."),
+    (sweep, "Simulate every point of a grid, on all cores or a cluster."),
+    (analyse, "Compute delivery, traffic and delays from trace rows."),
+    (broker, "Run one broker of an overlay, from one file."),
+):
+    app.command(short_help=said)(command)
 
 
 @app.callback(invoke_without_command=True)
@@ -46,6 +57,22 @@ def main() -> None:
     """Run a command; a user's mistake is one paragraph, never a traceback."""
     try:
         app()
-    except TidingsError as error:
-        print(f"tidings: {error}", file=sys.stderr)
-        sys.exit(USER_ERROR)
+    except (TidingsError, pa.ArrowInvalid) as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(_problem(error))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _fail(problem: str) -> NoReturn:
+    print(f"tidings: {problem}", file=sys.stderr)
+    sys.exit(USER_ERROR)
+
+
+def _problem(error: OSError) -> str:
+    """Which file, where the system says so, and what is the matter with it."""
+    if error.filename is None:
+        return str(error)
+    problem = os.strerror(error.errno) if error.errno else str(error)
+    return f"{os.fsdecode(error.filename)}: {problem}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from msgspec import Struct
 from tidings.core.errors import ConfigError
 from tidings.core.topology import Topology
 from tidings.core.weather import Conditions
-from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour
+from tidings.live.config import NAME, BrokerConfig, Emulate, Estimate, Neighbour
 from tidings.live.overlay import Intervals
+from tidings.pipeline.files import writable_folder
 from tidings.sim.faults import outages
 from tidings.sim.network import conditions, estimates
 from tidings.sim.scenario import Scenario
@@ -31,7 +33,11 @@ class Plan(Struct, frozen=True):
 
 def plan(scenario: Scenario, run: str, traces: Path) -> Plan:
     """Ports are chosen now; a port that is taken is an error that says what to do."""
+    from_file = traces == Path(scenario.live.traces)
+    writable_folder(traces, f"{scenario.source}: live.traces" if from_file else "--traces")
     overlay = scenario.overlay()
+    _check_names(scenario, overlay)
+    _check_host(scenario)
     broken = outages(scenario, overlay)
     links = conditions(scenario, overlay, broken)
     both_ways = links | {(b, a): condition for (a, b), condition in links.items()}
@@ -92,6 +98,23 @@ def _emulated(scenario: Scenario, link: Conditions) -> Emulate:
         outages=link.outages,
         processing_s=scenario.links.processing_ms / 1000,
     )
+
+
+def _check_names(scenario: Scenario, overlay: Topology) -> None:
+    for name in overlay.brokers:
+        if not re.search(NAME, name):
+            accepted = "names of brokers without slashes and white space"
+            raise ConfigError(scenario.source, "topology", name, accepted)
+
+
+def _check_host(scenario: Scenario) -> None:
+    host = scenario.live.host
+    try:
+        socket.create_server((host, 0)).close()
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        accepted = f"a name or IPv4 address of this machine (here: {why})"
+        raise ConfigError(scenario.source, "live.host", host, accepted) from None
 
 
 def _free_ports(scenario: Scenario, overlay: Topology) -> list[int]:

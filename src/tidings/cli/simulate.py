@@ -18,6 +18,7 @@ from rich.table import Table
 from tidings.cli.choice import Changes, choose
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.pipeline.drafts import Drafts
+from tidings.pipeline.files import writable_folder
 from tidings.pipeline.headline import Summary, summary
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import Result
@@ -40,7 +41,7 @@ def simulate(
     """Run one scenario in the simulator and print how it went."""
     chosen = choose(scenario, change, strategy, seed)
     run = f"{chosen.run.name}-{chosen.digest()}"
-    rows = _Rows(Drafts(traces, run) if traces else None)
+    rows = _Rows(Drafts(writable_folder(traces, "--traces"), run) if traces else None)
     with rows.kept_at_the_end(), _progress(quiet or json, chosen) as tell:
         result = run_simulation(chosen, run, rows.take, tell)
     figures = summary(rows.tables())
@@ -84,11 +85,12 @@ class _Rows:
 
 @contextmanager
 def _progress(silent: bool, scenario: Scenario) -> Iterator[Callable[[float], None] | None]:
-    if silent:
+    console = Console(stderr=True)
+    if silent or not console.is_terminal:
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(f"{scenario.run.name}, {scenario.run.seconds:g} s", total=1.0)
 
         def tell(part: float) -> None:

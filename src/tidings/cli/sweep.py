@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,7 @@ def sweep(
 
     chosen = read_spec(spec)
     folder = out or Path("results") / chosen.name
-    with _progress(quiet or json, chosen.name) as tell:
+    with _ended_by_sigterm(), _progress(quiet or json, chosen.name) as tell:
         report = run_sweep(chosen, folder, lambda: spark_session(master, "tidings sweep"), tell)
     study = None
     if not report.interrupted and len(report.failures) < report.points:
@@ -67,8 +68,19 @@ def sweep(
 
 
 @contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Batch systems end a job with SIGTERM: it means what Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def _progress(silent: bool, name: str) -> Iterator[Callable[[int, int], None]]:
-    if silent:
+    console = Console(stderr=True)
+    if silent or not console.is_terminal:
         yield lambda done, points: None
         return
     bar = Progress(
@@ -80,7 +92,7 @@ def _progress(silent: bool, name: str) -> Iterator[Callable[[int, int], None]]:
         TextColumn("gone,"),
         TimeRemainingColumn(),
         TextColumn("left"),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
         speed_estimate_period=PACE_OVER_S,
     )

@@ -19,9 +19,10 @@ from rich.console import Console
 
 from tidings.cli.choice import Changes, choose
 from tidings.cli.overlay_plan import Plan, plan
-from tidings.cli.up_report import RunProgress, report, show_brokers, show_result
+from tidings.cli.up_report import Outcome, RunProgress, report, show_brokers, show_result
 from tidings.core.contract import Subscription
 from tidings.core.errors import ConfigError
+from tidings.core.trace import TABLES, arrow_schema
 from tidings.live.clock import wall_clock
 from tidings.live.overlay import Overlay
 from tidings.live.processes import BrokerDied
@@ -29,7 +30,7 @@ from tidings.live.traffic import Place, Traffic, client_name, publication
 from tidings.pipeline.headline import read_tables
 from tidings.sim.workload import publication_times
 
-BROKER_DIED, INTERRUPTED = 1, 130
+BROKER_DIED, ROWS_LOST, INTERRUPTED = 1, 1, 130
 BEGIN_IN_S = 0.2  # until every broker has heard when the run began
 LOOK_EVERY_S = 0.1
 FOREVER_S = 30 * 86_400.0  # drawn faults are planned beforehand, so even this has an end
@@ -67,21 +68,33 @@ def up(
     planned = plan(chosen, run, traces or Path(chosen.live.traces))
     console = Console(quiet=quiet or json)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        clients = runner.run(_run(planned, forever, traffic, console))
-    tables = _rows_of(planned)
+        outcome = runner.run(_run(planned, forever, traffic, console))
+    tables = _rows_of(planned, outcome)
     if json:
-        print(msgspec.json.encode(report(planned, clients, tables)).decode())
+        print(msgspec.json.encode(report(planned, outcome, tables)).decode())
     else:
-        show_result(Console(), planned, tables)
+        show_result(Console(), planned, outcome, tables)
+    if outcome.lost_trace_rows:
+        print(
+            f"tidings: {outcome.lost_trace_rows:,} trace rows were lost, so the result is not "
+            f"whole: see above what the brokers say of {planned.traces}.",
+            file=sys.stderr,
+        )
+        raise typer.Exit(ROWS_LOST)
 
 
-def _rows_of(planned: Plan) -> dict[str, pa.Table]:
+def _rows_of(planned: Plan, outcome: Outcome) -> dict[str, pa.Table]:
     """The trace rows of this run; others may lie in the same folder."""
-    tables = read_tables(planned.traces)
+    try:
+        tables = read_tables(planned.traces)
+    except ConfigError:
+        if not outcome.lost_trace_rows:
+            raise
+        return {name: arrow_schema(row).empty_table() for name, row in TABLES.items()}
     return {name: rows.filter(pc.equal(rows["run"], planned.run)) for name, rows in tables.items()}
 
 
-async def _run(planned: Plan, endless: bool, speak: bool, console: Console) -> Traffic:
+async def _run(planned: Plan, endless: bool, speak: bool, console: Console) -> Outcome:
     """The whole run. Whatever happens, no broker is left behind."""
     clock, loop = wall_clock(), asyncio.get_running_loop()
     overlay = Overlay(planned.brokers, planned.traces / ".brokers" / planned.run, clock)
@@ -109,7 +122,7 @@ async def _run(planned: Plan, endless: bool, speak: bool, console: Console) -> T
     finally:
         await traffic.stop()
         await overlay.stop()
-    return traffic
+    return Outcome(traffic, overlay.lost_trace_rows)
 
 
 async def _prepare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import inf
 from typing import Any
 
@@ -18,6 +19,13 @@ from tidings.live.clock import Clock
 from tidings.live.overlay import Overlay
 from tidings.live.traffic import Traffic
 from tidings.pipeline.headline import per_subscriber, summary
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What there is to know of a run beside its trace."""
+
+    traffic: Traffic
+    lost_trace_rows: int
 
 
 def show_brokers(console: Console, plan: Plan, overlay: Overlay) -> None:
@@ -38,8 +46,9 @@ def show_brokers(console: Console, plan: Plan, overlay: Overlay) -> None:
     console.print(f"  mosquitto_pub -h {host} -p {here} -t hello/world -m hi", highlight=False)
 
 
-def report(plan: Plan, traffic: Traffic, tables: dict[str, pa.Table]) -> dict[str, Any]:
+def report(plan: Plan, outcome: Outcome, tables: dict[str, pa.Table]) -> dict[str, Any]:
     """Everything there is to say, for a script."""
+    traffic = outcome.traffic
     return {
         "scenario": plan.scenario.run.name,
         "strategy": plan.scenario.broker.strategy,
@@ -48,12 +57,15 @@ def report(plan: Plan, traffic: Traffic, tables: dict[str, pa.Table]) -> dict[st
         "published": traffic.published,
         "unpublished": traffic.unpublished,
         "received": traffic.received,
+        "lost_trace_rows": outcome.lost_trace_rows,
         **msgspec.structs.asdict(summary(tables)),
         "subscribers": [msgspec.structs.asdict(s) for s in per_subscriber(tables)],
     }
 
 
-def show_result(console: Console, plan: Plan, tables: dict[str, pa.Table]) -> None:
+def show_result(
+    console: Console, plan: Plan, outcome: Outcome, tables: dict[str, pa.Table]
+) -> None:
     """On-time ratio and delay per subscriber."""
     strategy = plan.scenario.broker.strategy
     rows = pd.DataFrame([msgspec.structs.asdict(row) for row in per_subscriber(tables)])
@@ -61,7 +73,7 @@ def show_result(console: Console, plan: Plan, tables: dict[str, pa.Table]) -> No
     title = f"{plan.scenario.run.name}: {strategy}: what every subscriber got"
     if len(rows):
         console.print(metrics_table(title, rows, ("subscription", "messages")))
-    else:
+    elif not outcome.lost_trace_rows:
         console.print("Nobody published anything that somebody had subscribed to.")
     console.print(f"Trace rows of run {plan.run} are in {plan.traces}.")
     console.print(f"Next: tidings analyse {plan.traces}", highlight=False)
@@ -73,7 +85,13 @@ class RunProgress:
     def __init__(self, console: Console, clock: Clock, end_at: float) -> None:
         self._clock, self._begin_at, self._end_at = clock, clock(), end_at
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=console, transient=True)
+        self._bar = Progress(
+            *columns,
+            console=console,
+            transient=True,
+            # Brokers' warnings go above the bar, but only where they would be seen anyway.
+            redirect_stderr=sys.stderr.isatty() and not console.quiet,
+        )
         total = None if end_at == inf else end_at - self._begin_at
         self._task = self._bar.add_task("starting", total=total)
 

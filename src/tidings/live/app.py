@@ -13,6 +13,7 @@ import json
 import logging
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 import uvloop
@@ -27,7 +28,8 @@ GC_THRESHOLD = 50_000  # objects in cycles are few here; looking for them often 
 
 def run_broker(config: BrokerConfig, attached: bool = False, as_json: bool = True) -> None:
     """Runs a broker until it is told to stop."""
-    logging.basicConfig(format=f"{config.name}: %(message)s", level=logging.INFO)
+    who = "" if attached else f"{config.name}: "  # whoever started it says whose words these are
+    logging.basicConfig(format=f"{who}%(message)s", level=logging.INFO)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, 20, 20)
@@ -50,6 +52,9 @@ async def _run(config: BrokerConfig, attached: bool, as_json: bool) -> None:
     if reporter:
         reporter.cancel()
     await live.stop()
+    if attached:
+        with suppress(OSError):  # nobody may be there to hear it
+            _say({"lost_trace_rows": live.trace.lost_rows})  # the last rows are written, or not
 
 
 class _Attachment(asyncio.Protocol):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tidings.broker.settings import Settings
-from tidings.core.document import convert, read_toml
+from tidings.core.document import convert, read_toml, value_at
 from tidings.core.errors import ConfigError, FilterError
 from tidings.core.estimates import LinkEstimate
 from tidings.core.policy import NotNegative, Policy, Positive, Ratio
@@ -19,7 +19,8 @@ from tidings.core.topic import check_filter
 from tidings.core.weather import Conditions
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
-Name = Annotated[str, Meta(min_length=1)]
+NAME = r"^[^/\s]+\Z"  # ids are made of names: `broker/client:filter`
+Name = Annotated[str, Meta(pattern=NAME)]
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -74,14 +75,17 @@ class Neighbour(_Table, frozen=True, kw_only=True):
 
 
 class Mqtt(_Table, frozen=True):
-    """What one client may cost."""
+    """What clients may cost."""
 
-    max_packet_bytes: Annotated[int, Meta(ge=128, le=268_435_455)] = 1 << 20
+    max_packet_bytes: Annotated[int, Meta(ge=128, le=8 << 20)] = 1 << 20  # a frame takes 16 MiB
     connect_within_s: Positive = 10.0  # from the connection to its CONNECT
     max_unsent_bytes: Annotated[int, Meta(ge=1024)] = 16 << 20  # then a slow reader loses messages
+    max_connections: Annotated[int, Meta(ge=1)] = 10_000  # who comes then is turned away
 
 
-class BrokerConfig(_Table, frozen=True):
+class BrokerFile(_Table, frozen=True):
+    """What can stand in a file."""
+
     name: Name
     host: str = "127.0.0.1"  # where it listens
     mqtt_port: Port = 1883  # 0: any free one
@@ -98,12 +102,16 @@ class BrokerConfig(_Table, frozen=True):
     traces: str = "traces"  # folder
     flush_s: Positive = 1.0  # trace rows reach the disk this often
 
-    source: str = ""  # the file it was read from
-
     def settings(self) -> Settings:
         """What the broker itself is set to, with the policies of this file."""
         policies = tuple(policy.topic_policy() for policy in self.policy)
         return replace(self.broker, policies=policies)
+
+
+class BrokerConfig(BrokerFile, frozen=True, omit_defaults=True):
+    """What a broker is told. Written down again it has no source, so that it can be read back."""
+
+    source: str = ""  # the file it was read from
 
 
 def load(path: Path) -> BrokerConfig:
@@ -113,7 +121,10 @@ def load(path: Path) -> BrokerConfig:
 
 def parse(document: dict[str, Any], source: str) -> BrokerConfig:
     """The configuration that a document describes."""
-    config = replace(convert(document, BrokerConfig, source), source=source)
+    if policies := value_at(document, "broker.policies"):
+        accepted = "no such field; one table [[policy]] for each"
+        raise ConfigError(source, "broker.policies", policies, accepted)
+    config = BrokerConfig(**asdict(convert(document, BrokerFile, source)), source=source)
     for field, value, accepted in _faults(config):
         raise ConfigError(source, field, value, accepted)
     config.settings().checked(source)

@@ -2,19 +2,25 @@
 
 Messages that follow each other mostly go to the same clients. So a run of them is encoded once per
 protocol version, joined once, and the same bytes are handed to every client of the run. A message
-for other clients ends the run, which keeps each client's messages in the order of the broker.
+for other clients ends the run, which keeps each client's messages in the order of the broker. What
+no PUBLISH packet can hold (a peer may send anything) is skipped, counted, and costs nobody else.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
 from tidings.broker.effects import Deliver
+from tidings.core.errors import SHOWN_CHARACTERS, WireError
+from tidings.live.sparing import SparingWarning
 from tidings.mqtt.packets import MQTT_3_1_1, MQTT_5
 from tidings.mqtt.properties import NO_PROPERTIES
 from tidings.mqtt.publishing import delivered_properties, encode_publish
 
 REMEMBERED_GROUPS = 10_000
+
+log = logging.getLogger("tidings.mqtt")
 
 
 class Client(Protocol):
@@ -50,6 +56,7 @@ class Deliveries:
         self._run: list[Deliver] = []
         self._touched: dict[Client, None] = {}
         self.speaker: Client | None = None  # whose packets are being handled
+        self.unfit = SparingWarning(log)  # messages that no packet can hold
 
     def enlist(self, subscription_id: str, client: Client, echo: bool) -> None:
         """From now on this client takes what is for this subscription; its own words with echo."""
@@ -81,16 +88,27 @@ class Deliveries:
 
     def _spill(self) -> None:
         """The run goes to its clients."""
-        run = self._run
+        run, self._run = self._run, []  # first: whatever happens, nothing is tried twice
         if not run:
             return
         group = self._groups.get(self._takers) or self._group(self._takers)
         for version, clients in group.by_version:
             if self.speaker in group.without_echo:
                 clients = [client for client in clients if client is not self.speaker]
-            if clients:
-                self._hand_out(clients, _encoded(run, version))
-        run.clear()
+            if clients and (packets := self._encoded(run, version)):
+                self._hand_out(clients, packets)
+
+    def _encoded(self, run: list[Deliver], version: int) -> list[bytes]:
+        """Each message of the run as a PUBLISH packet, but for those that cannot be one."""
+        packets = []
+        for deliver in run:
+            try:
+                packets.append(_packet(deliver, version))
+            except (WireError, ValueError, OverflowError) as error:
+                message = deliver.message
+                about = f"message {message.id} on {message.topic[:SHOWN_CHARACTERS]!r}"
+                self.unfit.warn(f"{about} fits no MQTT packet and is not delivered: {error}")
+        return packets
 
     def _hand_out(self, clients: list[Client], packets: list[bytes]) -> None:
         data, count, touched = b"".join(packets), len(packets), self._touched
@@ -112,12 +130,8 @@ class Deliveries:
         return group
 
 
-def _encoded(run: list[Deliver], version: int) -> list[bytes]:
-    """Each message of the run as a PUBLISH packet."""
-    packets = []
-    for deliver in run:
-        message, properties = deliver.message, NO_PROPERTIES
-        if version == MQTT_5 and (message.headers or message.properties):
-            properties = delivered_properties(message.headers, message.properties, deliver.age_s)
-        packets.append(encode_publish(message.topic, message.payload, properties, version))
-    return packets
+def _packet(deliver: Deliver, version: int) -> bytes:
+    message, properties = deliver.message, NO_PROPERTIES
+    if version == MQTT_5 and (message.headers or message.properties):
+        properties = delivered_properties(message.headers, message.properties, deliver.age_s)
+    return encode_publish(message.topic, message.payload, properties, version)

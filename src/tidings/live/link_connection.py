@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidings.live.links import Links
 
 HELLO_WITHIN_S = 5.0
+MAX_BYTES_BEFORE_HELLO = 4_096  # nobody's bytes are kept whom we do not know
 DEAD_AFTER_MS = 10_000  # written bytes that TCP gets no answer to for this long end the connection
 TCP_NOTSENT_LOWAT = 25  # Linux; the name is in `socket` from Python 3.12
 
@@ -33,6 +34,7 @@ class LinkConnection(asyncio.Protocol):
     def __init__(self, links: Links, expected: str | None) -> None:
         self._links, self._driver, self._expected = links, links.driver, expected
         self._decoder = Decoder()
+        self._unknown_bytes = 0  # that came before its Hello
         self._wire: Wire | None = None
         self._transport: asyncio.Transport | None = None
         self._hello_timer: asyncio.TimerHandle | None = None
@@ -49,6 +51,8 @@ class LinkConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._take(self._decoder.feed(data))
+            if self._wire is None:
+                self._count_unknown(len(data))
         except TidingsError as fault:
             self._refuse(str(fault))
 
@@ -86,6 +90,11 @@ class LinkConnection(asyncio.Protocol):
                 effects = driver.broker.receive(self._wire.neighbour, frame, now)
                 driver.carry_out(effects, now)
         driver.settle()
+
+    def _count_unknown(self, size_bytes: int) -> None:
+        self._unknown_bytes += size_bytes
+        if self._unknown_bytes > MAX_BYTES_BEFORE_HELLO:
+            raise WireError(f"it sends {self._unknown_bytes} bytes without a Hello")
 
     def _greet(self, hello: Hello) -> None:
         if self._wire is not None:

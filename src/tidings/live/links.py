@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tidings.core.errors import WireError
+from tidings.core.errors import SHOWN_CHARACTERS, WireError
 from tidings.core.rng import Draws
 from tidings.live.config import Neighbour
 from tidings.live.driver import Driver
@@ -57,11 +57,12 @@ class Links:
 
     def identify(self, name: str, expected: str | None) -> Wire:
         """The wire for a peer that says it has this name."""
+        stated = repr(name[:SHOWN_CHARACTERS])
         if expected is not None and name != expected:
-            raise WireError(f"it says it is {name!r}, but {expected!r} was dialled")
+            raise WireError(f"it says it is {stated}, but {expected!r} was dialled")
         if name not in self._neighbours:
             known = ", ".join(self._neighbours) or "none"
-            raise WireError(f"it says it is {name!r}, but the neighbours here are: {known}")
+            raise WireError(f"it says it is {stated}, but the neighbours here are: {known}")
         if expected is None and self.me < name:
             raise WireError(f"{name!r} dialled, but is to be dialled by {self.me!r}")
         wire = self.driver.wires[name]

@@ -39,7 +39,8 @@ class MqttConnection(asyncio.Protocol):
         self._transport = transport
         client = transport.get_extra_info("socket")
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._front.connected(self)
+        if not self._front.admit(self):
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         front = self._front

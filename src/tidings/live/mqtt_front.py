@@ -8,6 +8,7 @@ MQTT 5 states them, else from the topic policies. One coarse timer watches over 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import assert_never
 
 from tidings.core.errors import FilterError, WireError
@@ -17,14 +18,18 @@ from tidings.live.config import Mqtt
 from tidings.live.deliveries import Deliveries
 from tidings.live.driver import Driver
 from tidings.live.mqtt_connection import MqttConnection
+from tidings.live.sparing import SparingWarning
 from tidings.live.statements import Publications, wishes
 from tidings.mqtt.codec import Limits
 from tidings.mqtt.packets import Connect, Publish, Subscribe, TopicFilter, Unsubscribe
 from tidings.mqtt.properties import NO_PROPERTIES
 from tidings.mqtt.reasons import ReasonCode
+from tidings.mqtt.refusals import SHARED_PREFIX
 from tidings.mqtt.session import Closed, Request
 
 WATCH_EVERY_S = 0.5  # keep-alive is a matter of seconds
+
+log = logging.getLogger("tidings.mqtt")
 
 
 class MqttFront:
@@ -34,6 +39,7 @@ class MqttFront:
         self.driver = driver
         self.limits = Limits(mqtt.max_packet_bytes, mqtt.connect_within_s)
         self.max_unsent_bytes = mqtt.max_unsent_bytes
+        self._max_connections, self._turned_away = mqtt.max_connections, SparingWarning(log)
         self._broker, self._deliveries = driver.broker, deliveries
         self._publications = Publications(driver.broker.default_contract)
         self._connections: dict[MqttConnection, None] = {}
@@ -47,8 +53,14 @@ class MqttFront:
         """The protocol of a new connection."""
         return MqttConnection(self)
 
-    def connected(self, connection: MqttConnection) -> None:
+    def admit(self, connection: MqttConnection) -> bool:
+        """Whether there is room for one more; from then on it is watched over."""
+        if len(self._connections) >= self._max_connections:
+            limit = f"mqtt.max_connections is {self._max_connections}"
+            self._turned_away.warn(f"an MQTT connection too many is closed: {limit}")
+            return False
         self._connections[connection] = None
+        return True
 
     def disconnected(self, connection: MqttConnection) -> None:
         self._connections.pop(connection, None)
@@ -134,6 +146,9 @@ class MqttFront:
     def _subscribe(self, connection: MqttConnection, request: Subscribe, now: float) -> None:
         codes, problems, accepted = [], [], list[TopicFilter]()
         for wanted in request.filters:
+            if wanted.topic.startswith(SHARED_PREFIX):  # in 3.1.1; it ends a connection of 5
+                codes.append(ReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
+                continue
             try:
                 check_filter(wanted.topic)
             except FilterError as fault:

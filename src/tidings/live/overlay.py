@@ -59,6 +59,10 @@ class Overlay:
             if task.done():
                 task.result()
 
+    @property
+    def lost_trace_rows(self) -> int:
+        return sum(broker.lost_trace_rows for broker in self.brokers.values())
+
     async def stop(self) -> None:
         """Ends all brokers in good order; their traces are complete when this returns."""
         for task in self._faults:

@@ -2,7 +2,7 @@
 
 Each broker is `tidings broker CONFIG --attached`: it reports on standard output, is told when the
 run began on standard input, and ends when that closes, so that no broker outlives its parent even
-if the parent is killed outright.
+if the parent is killed outright. What it says on standard error is passed on under its name.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ READY_WITHIN_S = 60.0  # a busy machine may take many seconds to start several P
 STOP_WITHIN_S = 15.0
 LOOK_EVERY_S = 0.02
 STDERR_LINES = 20  # kept for the report when a broker dies
+MAX_LINE_BYTES = 1 << 20  # a client's name, in a warning about it, may have 65,535 bytes
 
 
 class BrokerDied(TidingsError):
@@ -44,6 +45,7 @@ class BrokerProcess:
         self._process: Process | None = None
         self._readers: list[asyncio.Task[None]] = []
         self._expected_to_run = False
+        self._rows_lost_before = 0  # by earlier incarnations
 
     async def start(self, incarnation: int, started_at: float | None = None) -> None:
         """Starts it and waits until it listens."""
@@ -56,9 +58,14 @@ class BrokerProcess:
         )
         self._path.write_text(to_toml(told), encoding="utf-8")
         command = (sys.executable, "-m", "tidings", "broker", str(self._path), "--attached")
-        self.status = {}
+        self._rows_lost_before, self.status = self.lost_trace_rows, {}
         self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            start_new_session=True,
+            limit=MAX_LINE_BYTES,
         )
         self._expected_to_run = True
         assert self._process.stdout is not None
@@ -67,6 +74,11 @@ class BrokerProcess:
         self._readers = [asyncio.create_task(reading) for reading in hearing]
         await self.until(lambda status: "ready" in status, READY_WITHIN_S)
         self.mqtt_port = self.status.get("mqtt_port", self.mqtt_port)
+
+    @property
+    def lost_trace_rows(self) -> int:
+        """Rows it recorded that are on no disk, as far as it could tell."""
+        return self._rows_lost_before + int(self.status.get("lost_trace_rows", 0))
 
     async def until(self, holds: Callable[[dict[str, Any]], bool], within_s: float) -> bool:
         """Waits until its status is as wished; false if that takes too long."""
@@ -127,4 +139,6 @@ class BrokerProcess:
 
     async def _overhear(self, stderr: asyncio.StreamReader) -> None:
         async for line in stderr:
-            self.last_words.append(line.decode(errors="replace").rstrip())
+            words = line.decode(errors="replace").rstrip()
+            self.last_words.append(words)
+            print(f"{self.config.name}: {words}", file=sys.stderr, flush=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from tidings.live.driver import Driver
 from tidings.live.emulation import Emulation, Origin
 from tidings.live.links import Links
 from tidings.live.mqtt_front import MqttFront
-from tidings.live.tracefiles import TraceFiles
+from tidings.live.tracefiles import TraceFiles, check_writable
 
 INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; 31 bits of quarter seconds last until 2042
 QUIET_WITHIN_S = 2.0  # for clients and neighbours to take what was written, when it ends
@@ -33,6 +34,7 @@ class LiveBroker:
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config, self._clock = config, wall_clock()
+        self._check_traces()
         incarnation = config.incarnation or _incarnation(self._clock())
         known = {neighbour.name: neighbour.known() for neighbour in config.neighbour}
         self.broker = Broker(config.name, config.settings(), known, incarnation)
@@ -74,7 +76,23 @@ class LiveBroker:
 
     def status(self) -> dict[str, Any]:
         """What somebody who waits for the overlay to be complete wants to know."""
-        return {"links": self.links.up(), "subscriptions": self.broker.subscriptions}
+        return {
+            "links": self.links.up(),
+            "subscriptions": self.broker.subscriptions,
+            "lost_trace_rows": self.trace.lost_rows,
+        }
+
+    def _check_traces(self) -> None:
+        """Found out at the door, not when rows are lost."""
+        try:
+            check_writable(Path(self._config.traces))
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise self._fault("traces", f"a folder that can be written (here: {why})") from None
+
+    def _fault(self, field: str, accepted: str) -> ConfigError:
+        config = self._config
+        return ConfigError(config.source or config.name, field, getattr(config, field), accepted)
 
     async def _until_quiet(self) -> None:
         """What was written leaves, unless somebody does not read."""
@@ -102,13 +120,21 @@ class LiveBroker:
         port = getattr(config, field)
         try:
             server = await asyncio.get_running_loop().create_server(accept, config.host, port)
-        except OSError as error:
-            taken = error.errno == errno.EADDRINUSE
-            why = "is in use" if taken else str(error.strerror or error)
-            accepted = f"a port of {config.host} to listen on (this one {why}), or 0 for any"
-            raise ConfigError(config.source or config.name, field, port, accepted) from None
+        except (OSError, UnicodeError) as error:
+            raise self._deaf(error, field) from None
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
+
+    def _deaf(self, error: OSError | UnicodeError, port_field: str) -> ConfigError:
+        """Why it cannot listen: because of the host, or of the port."""
+        why = str(getattr(error, "strerror", None) or error)
+        number = getattr(error, "errno", None)
+        unknown = isinstance(error, socket.gaierror | UnicodeError)
+        if unknown or number == errno.EADDRNOTAVAIL:
+            return self._fault("host", f"a name or address of this machine (here: {why})")
+        why = "is in use" if number == errno.EADDRINUSE else why
+        accepted = f"a port of {self._config.host} to listen on (this one {why}), or 0 for any"
+        return self._fault(port_field, accepted)
 
     async def _keep_flushing(self) -> None:
         while True:

@@ -4,8 +4,8 @@ In segments: every `flush_s` the rows since the last time become one complete Pa
 under a name that begins with a dot, and are then renamed to `<table>/<run>-<broker>-<number>`. A
 reader sees whole files only, a crash loses at most the last `flush_s`, and nothing is overwritten:
 a restart goes on numbering where the last one ended. The event loop gathers rows and makes them
-columns, a chunk at a time; one thread writes, in order. A disk that takes no more costs rows, which
-are counted, and never the broker.
+columns, a chunk at a time; one thread writes, in order. A disk that takes no more, or a value that
+no column holds, costs rows, which are counted, and never the broker.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 import sys
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import TemporaryFile
 from threading import Thread
 from zlib import crc32
 
@@ -28,8 +29,16 @@ CHUNK_ROWS = 2_048  # made into columns at once, which takes about a millisecond
 SEGMENT_ROWS = 262_144  # a segment ends early when it has this many: about 25 MB of columns
 MAX_WAITING_SEGMENTS = 8  # if the disk is that far behind, rows are given up
 STOP_WITHIN_S = 30.0
+UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)  # a value that no column holds
 
 Segment = dict[str, list[pa.RecordBatch]]  # by table
+
+
+def check_writable(folder: Path) -> None:
+    """Raises an OSError or ValueError if traces cannot be written there; makes the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder):  # rights alone do not tell: the file system may refuse
+        pass
 
 
 class TraceFiles:
@@ -74,9 +83,13 @@ class TraceFiles:
             _warn(f"{self.lost_rows} trace rows were lost in all")
 
     def _convert(self, table: str, rows: list[Row], schema: pa.Schema) -> None:
-        batch = record_batch(rows, schema, self._origin)
-        self._segment.setdefault(table, []).append(batch)
-        self._segment_rows += len(rows)
+        try:
+            batch = record_batch(rows, schema, self._origin)
+        except UNFIT as error:
+            self._lose(len(rows), f"{table}: {error}")
+        else:
+            self._segment.setdefault(table, []).append(batch)
+            self._segment_rows += len(rows)
         rows.clear()
 
     def _end_segment(self) -> None:
@@ -95,7 +108,7 @@ class TraceFiles:
                 rows = pa.Table.from_batches(batches)
                 try:
                     self._writer.write(table, rows)
-                except OSError as error:
+                except (OSError, *UNFIT) as error:
                     self._lose(rows.num_rows, str(error))
             self._writer.number += 1
 

@@ -7,6 +7,8 @@ alone: writing it twice replaces it by an equal one.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -24,16 +26,19 @@ class Drafts:
 
     def sink(self, table: str, batch: pa.RecordBatch) -> None:
         """Called by the simulation with rows of a table."""
-        if table not in self._writers:
-            self._draft(table).parent.mkdir(parents=True, exist_ok=True)
-            writer = pq.ParquetWriter(self._draft(table), batch.schema, compression="zstd")
-            self._writers[table] = writer
-        self._writers[table].write_batch(batch)
+        draft = self._draft(table)
+        with _named(draft):
+            if table not in self._writers:
+                draft.parent.mkdir(parents=True, exist_ok=True)
+                writer = pq.ParquetWriter(draft, batch.schema, compression="zstd")
+                self._writers[table] = writer
+            self._writers[table].write_batch(batch)
 
     def keep(self) -> None:
         """All drafts become files, each in one step."""
-        for writer in self._writers.values():
-            writer.close()
+        for table, writer in self._writers.items():
+            with _named(self._draft(table)):
+                writer.close()
         for table in self._writers:
             draft = self._draft(table)
             os.replace(draft, draft.with_name(f"{self._name}.parquet"))
@@ -42,9 +47,21 @@ class Drafts:
     def discard(self) -> None:
         """Drop what was not kept."""
         for table, writer in self._writers.items():
-            writer.close()
+            with suppress(OSError):  # a full disk cannot take the end of a draft either
+                writer.close()
             self._draft(table).unlink(missing_ok=True)
         self._writers.clear()
 
     def _draft(self, table: str) -> Path:
         return self._folder / table / self._place / f".{self._name}-{self._token}.parquet"
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Arrow says what went wrong with a file (a full disk), but not with which."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(file)) from error

@@ -9,7 +9,9 @@ the digest of what made them, so a point that two studies share is read once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,6 +42,17 @@ POINT_SCHEMA = pa.schema(
     ],
     metadata={"tidings": str(SCHEMA_VERSION)},
 )
+
+
+def writable_folder(path: Path, option: str) -> Path:
+    """The folder, made if it is not there; found out at the door, not when the work is done."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=path):  # rights alone do not tell: the file system may refuse
+            return path
+    except OSError as error:
+        accepted = f"a folder that can be made and written to (here: {error.strerror})"
+        raise ConfigError(option, "folder", str(path), accepted) from None
 
 
 def trace_files(folder: Path) -> dict[str, list[Path]]:
@@ -78,10 +91,22 @@ def read_files(files: Iterator[Path] | list[Path], schema: pa.Schema) -> pa.Tabl
     """All rows of these files, which must be of this schema's version."""
     tables = []
     for file in files:
-        rows = pq.ParquetFile(file).read()
-        check_version(file, rows.schema.metadata)
-        tables.append(rows.cast(schema))
+        with whole_parquet(file):
+            rows = pq.ParquetFile(file).read()
+            check_version(file, rows.schema.metadata)
+            tables.append(rows.cast(schema))
     return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+@contextmanager
+def whole_parquet(file: Path) -> Iterator[None]:
+    """Whatever the reader finds wrong with the file is said with the file's name."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OSError) as error:
+        problem = str(error).strip().partition("\n")[0]
+        accepted = "a whole Parquet file of trace rows"
+        raise ConfigError(str(file), "file", problem, accepted) from None
 
 
 def check_version(file: Path, metadata: Mapping[bytes, bytes] | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -19,7 +20,14 @@ from msgspec import Struct
 from pyspark.sql import SparkSession
 
 from tidings.core.errors import TidingsError
-from tidings.pipeline.files import FINISHED, POINT_SCHEMA, POINTS, parquet_files, read_files
+from tidings.pipeline.files import (
+    FINISHED,
+    POINT_SCHEMA,
+    POINTS,
+    parquet_files,
+    read_files,
+    writable_folder,
+)
 from tidings.pipeline.jobs.grid import Point, Spec, points_of
 from tidings.pipeline.jobs.points import (
     TASK_SCHEMA,
@@ -55,6 +63,8 @@ def sweep(spec: Spec, out: Path, session: Callable[[], SparkSession], progress: 
     points = points_of(spec)
     done = _rows(spec, out)
     missing = [p for p in points if done.get(p.name, {}).get("status") != FINISHED]
+    if missing:
+        writable_folder(out, "--out")
     for point in missing:
         _file(spec, out, point).unlink(missing_ok=True)  # the row of a failure
     remove_stale_drafts(out)
@@ -84,12 +94,14 @@ def _run(
     """True if it ran to its end, False if it was interrupted."""
     files, kept = [_file(spec, out, point) for point in missing], len(points) - len(missing)
     progress(kept, len(points))
-    job = _Job(session(), [_task(spec, out, point) for point in missing])
+    job = None
     try:
+        job = _Job(session(), [_task(spec, out, point) for point in missing])
         while not job.ended(POLL_S):
             progress(kept + sum(file.exists() for file in files), len(points))
     except KeyboardInterrupt:
-        job.cancel()
+        if job is not None:
+            job.cancel()
         return False
     progress(kept + sum(file.exists() for file in files), len(points))
     return True
@@ -116,8 +128,9 @@ class _Job:
 
     def cancel(self) -> None:
         """End it for good: a cancelled task would go on for 2 s and might still finish a point."""
-        self._spark.sparkContext.cancelAllJobs()
-        self._spark.stop()
+        with suppress(Exception):  # the same signal may have ended the JVM already
+            self._spark.sparkContext.cancelAllJobs()
+            self._spark.stop()
         self._thread.join(CANCEL_WITHIN_S)
 
     def _work(self, tasks: list[Task]) -> None:

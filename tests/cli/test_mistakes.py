@@ -1,0 +1,132 @@
+"""What a person gets wrong is one paragraph and exit code 2; never a traceback."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.sweeps import TINY_SCENARIO, a_spec
+
+from tidings.core.errors import ConfigError
+from tidings.core.trace import TABLES, arrow_schema
+from tidings.pipeline.files import writable_folder
+
+TIDINGS = [sys.executable, "-m", "tidings"]
+SMALL_FILE_BYTES = 4096
+LONG_SCENARIO = TINY_SCENARIO.replace("seconds = 3", "seconds = 100000")
+
+
+def tidings(*arguments: object, prepare: Callable[[], None] | None = None) -> str:
+    """What a command that must fail says; it says nothing else."""
+    done = subprocess.run(
+        [*TIDINGS, *map(str, arguments)], capture_output=True, text=True, preexec_fn=prepare
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("tidings: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    a_spec(tmp_path)
+    return tmp_path / "tiny.toml"
+
+
+@pytest.fixture
+def a_file(tmp_path: Path) -> Path:
+    path = tmp_path / "afile"
+    path.write_text("not a folder")
+    return path
+
+
+def test_a_folder_is_made_with_its_parents_and_stays_empty(tmp_path: Path) -> None:
+    folder = tmp_path / "some" / "where"
+    assert writable_folder(folder, "--out") == folder
+    assert writable_folder(folder, "--out") == folder
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_names_the_option_and_the_value(a_file: Path) -> None:
+    for folder in (a_file, a_file / "below", Path("/proc/x")):
+        with pytest.raises(ConfigError, match="a folder that can be made and written to") as caught:
+            writable_folder(folder, "--traces")
+        assert (caught.value.source, caught.value.value) == ("--traces", str(folder))
+
+
+def test_traces_cannot_go_to_a_file(scenario: Path, a_file: Path) -> None:
+    said = tidings("simulate", scenario, "--traces", a_file)
+    assert f"--traces: folder is '{a_file}'" in said
+    assert "File exists" in said
+
+
+def limit_file_sizes() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILE_BYTES, SMALL_FILE_BYTES))
+
+
+def test_a_disk_that_fills_is_named_and_leaves_no_draft(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text(TINY_SCENARIO.replace("seconds = 3", "seconds = 100"))
+    traces = tmp_path / "traces"
+    said = tidings("simulate", scenario, "--traces", traces, "-q", prepare=limit_file_sizes)
+    assert f"tidings: {traces}/" in said
+    assert said.endswith(": File too large.\n")
+    assert [path for path in traces.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("out", ["afile", "/proc/q"])
+def test_a_sweep_looks_at_its_folder_before_spark_starts(
+    out: str, a_file: Path, tmp_path: Path
+) -> None:
+    folder = a_file.parent / out
+    said = tidings("sweep", a_spec(tmp_path), "--out", folder, "--master", "no-such-master")
+    assert f"--out: folder is '{folder}'" in said
+
+
+def test_analyse_names_a_file_that_is_not_parquet(tmp_path: Path) -> None:
+    broken = tmp_path / "published" / "x.parquet"
+    broken.parent.mkdir()
+    broken.write_text("not Parquet at all")
+    said = tidings("analyse", tmp_path, "--master", "local[1]")
+    assert str(broken) in said
+    assert "a whole Parquet file of trace rows" in said
+
+
+def test_analyse_looks_at_its_folder_before_spark_starts(a_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "published").mkdir()
+    rows = arrow_schema(TABLES["published"]).empty_table()
+    pq.write_table(rows, tmp_path / "published" / "x.parquet")
+    said = tidings("analyse", tmp_path, "--out", a_file, "--master", "no-such-master")
+    assert f"--out: folder is '{a_file}'" in said
+
+
+def test_ctrl_c_ends_a_simulation_without_a_traceback(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text(LONG_SCENARIO)
+    traces = tmp_path / "traces"
+    process = subprocess.Popen(
+        [*TIDINGS, "simulate", str(scenario), "--traces", str(traces), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not traces.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 130
+    assert [path for path in traces.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
+    hidden = tmp_path / "published" / "x.parquet"
+    hidden.parent.mkdir()
+    hidden.touch(mode=0o000)
+    assert str(hidden) in tidings("analyse", tmp_path, "--master", "local[1]")
