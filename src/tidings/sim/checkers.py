@@ -18,7 +18,7 @@ from tidings.core.trace import Dropped, Published
 
 
 class Checker:
-    """The account of one run. What is settled is forgotten, so memory follows what is open."""
+    """The account of one run. Of what is settled only the message's id is kept."""
 
     def __init__(self, scenario: str, seed: int) -> None:
         self._where = f"{scenario}, seed {seed}"
