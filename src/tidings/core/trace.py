@@ -8,8 +8,7 @@ Spark are derived from the rows' annotations.
 
 from __future__ import annotations
 
-from types import UnionType
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 from msgspec import Struct
@@ -136,7 +135,7 @@ def arrow_schema(row_type: type[Row]) -> pa.Schema:
     return pa.schema(columns, metadata={"tidings": str(SCHEMA_VERSION)})
 
 
-def _arrow_type(hint: type | UnionType) -> pa.DataType:
+def _arrow_type(hint: Any) -> pa.DataType:
     if get_origin(hint) is tuple:
         return pa.list_(pa.field("item", _ARROW[get_args(hint)[0]], nullable=False))
-    return _ARROW[hint]  # type: ignore[index]
+    return _ARROW[hint]

@@ -45,7 +45,8 @@ class LiveBroker:
         self.driver = Driver(self.broker, self._clock, self.trace, deliveries)
         self.front = MqttFront(self.driver, deliveries, config.mqtt)
         self.links = Links(self.driver, config.neighbour, self._draws)
-        self.emulations = {n.name: e for n in config.neighbour if (e := self._lay_wire(n))}
+        for neighbour in config.neighbour:
+            self._lay_wire(neighbour)
         self._servers: list[asyncio.Server] = []
         self._flusher: asyncio.Task[None] | None = None
         self.mqtt_port = self.link_port = 0
@@ -100,10 +101,10 @@ class LiveBroker:
         while (self.front.busy() or self.links.busy()) and self._clock() < end_at:
             await asyncio.sleep(0.005)
 
-    def _lay_wire(self, neighbour: Neighbour) -> Emulation | None:
+    def _lay_wire(self, neighbour: Neighbour) -> None:
         wire = self.driver.add_wire(neighbour.name)
         if neighbour.emulate is None:
-            return None
+            return
         wire.emulation = Emulation(
             (self._config.name, neighbour.name),
             neighbour.emulate.conditions(),
@@ -113,7 +114,6 @@ class LiveBroker:
             wire,
             neighbour.emulate.processing_s,
         )
-        return wire.emulation
 
     async def _listen(self, accept: Callable[[], asyncio.Protocol], field: str) -> int:
         config = self._config
