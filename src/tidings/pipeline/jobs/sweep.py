@@ -129,6 +129,8 @@ class _Job:
     def cancel(self) -> None:
         """End it for good: a cancelled task would go on for 2 s and might still finish a point."""
         with suppress(Exception):  # the same signal may have ended the JVM already
+            # Tasks that report to a scheduler that is gone are no news to a person who stopped it.
+            self._spark.sparkContext.setLogLevel("OFF")
             self._spark.sparkContext.cancelAllJobs()
             self._spark.stop()
         self._thread.join(CANCEL_WITHIN_S)
