@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tidings.core.rng import Draws
-from tidings.core.weather import Conditions, LinkWeather
+from tidings.core.weather import Conditions, LinkWeather, occasion
 
 
 def weather(a: str = "b1", b: str = "b2", seed: int = 1, **conditions: object) -> LinkWeather:
@@ -148,3 +148,13 @@ def runs(numbers: list[int]) -> Iterator[int]:
     for earlier, later in pairwise(numbers):
         length = length + 1 if later == earlier + 1 else 1
         yield length
+
+
+def test_a_message_that_crosses_a_link_again_has_a_new_chance() -> None:
+    link = weather(loss_ratio=0.5)
+    first, again = (
+        [link.arrival(100, m, occasion(steps, 1), 0.0) is None for m in range(2_000)]
+        for steps in (1, 3)
+    )
+    both = sum(a and b for a, b in zip(first, again, strict=True))
+    assert 400 < both < 600

@@ -51,7 +51,7 @@ class Draws:
         return (draws < probability).astype(np.uint8).tobytes()
 
     def loss_test(self, ratio: float, *about: object) -> Callable[[int, int], int] | None:
-        """A test `lost(message_id, attempt)` for one link, true for `ratio` of all its keys; None
+        """A test `lost(message_id, occasion)` for one link, true for `ratio` of all its keys; None
         where nothing is ever lost.
 
         A hash of small integers picks from one shuffled table of equally spaced quantiles: exact
@@ -61,7 +61,7 @@ class Draws:
         if ratio <= 0.0:
             return None
         table, link = self._loss_table(ratio), self.key("loss", *about)
-        return lambda message_id, attempt: table[hash((link, message_id, attempt)) & _LOSS_MASK]
+        return lambda message_id, occasion: table[hash((link, message_id, occasion)) & _LOSS_MASK]
 
     def _loss_table(self, ratio: float) -> bytes:
         """One byte per quantile, shared by all links of the same ratio."""

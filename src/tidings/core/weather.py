@@ -3,7 +3,8 @@
 The simulator applies it in virtual time, the live world's emulation by holding frames back. Outages
 come from two sources, both keyed so that every strategy meets the same ones: failure epochs (DCRD:
 a link is dark for a whole second with a given probability, drawn per link and second) and declared
-or drawn outage intervals. Losses are drawn per transmission and direction.
+or drawn outage intervals. Losses are drawn per transmission and direction; a message that comes
+back and crosses a link again has a new chance (`occasion`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ class Conditions(Struct, frozen=True):
     outages: tuple[tuple[float, float], ...] = ()  # [from, to) in seconds, sorted, disjoint
 
 
+def occasion(steps: int, attempt: int) -> int:
+    """Which crossing this is, for one message on one link: after so many steps of its way, and at
+    which attempt of that step."""
+    return steps << 16 | attempt
+
+
 class LinkWeather:
     """One direction of one link, from `a` to `b`."""
 
@@ -52,12 +59,12 @@ class LinkWeather:
             self._epoch, self._dark_epoch = epoch, self._fails_in(epoch)
         return self._dark_epoch or bool(bisect_right(self._outage_edges, now) & 1)
 
-    def arrival(self, size_bytes: int, message_id: int, attempt: int, now: float) -> float | None:
+    def arrival(self, size_bytes: int, message_id: int, occasion: int, now: float) -> float | None:
         """When a data frame that is put on the link now reaches the other end; None: never."""
         sent_at = now
         if self._rate != inf:
             sent_at = self._free_at = max(now, self._free_at) + size_bytes / self._rate
-        if self._lost is not None and self._lost(message_id, attempt):
+        if self._lost is not None and self._lost(message_id, occasion):
             return None
         if self._fails and self.dark(now):
             return None

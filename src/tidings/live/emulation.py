@@ -17,7 +17,7 @@ from typing import Protocol
 from tidings.broker.effects import Send
 from tidings.broker.frames import Data
 from tidings.core.rng import Draws
-from tidings.core.weather import Conditions, LinkWeather
+from tidings.core.weather import Conditions, LinkWeather, occasion
 from tidings.live.clock import Clock
 
 ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
@@ -95,8 +95,9 @@ class Emulation:
         if not isinstance(frame, Data):
             arrival = weather.control_arrival(since_s)
             return None if arrival is None else started_at + arrival
-        message_id = frame.envelope.message.id
-        arrival = weather.arrival(send.size_bytes, message_id, send.attempt, since_s)
+        envelope = frame.envelope
+        crossing = occasion(len(envelope.path), send.attempt)
+        arrival = weather.arrival(send.size_bytes, envelope.message.id, crossing, since_s)
         if self._limited:
             free_at = started_at + weather.free_at()
             self._wake(self._ready, max(now, free_at))

@@ -21,7 +21,7 @@ from tidings.core.message import Message, Parcel
 from tidings.core.recorder import Recorder, Sink
 from tidings.core.topology import Topology
 from tidings.core.trace import Dropped, Published, Reason, Row
-from tidings.core.weather import LinkWeather
+from tidings.core.weather import LinkWeather, occasion
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
 from tidings.sim.faults import outages
@@ -263,8 +263,9 @@ class World:
         wire, frame = node.wires[send.neighbour], send.frame
         if type(frame) is Data:
             self._hops += 1
-            message_id = frame.envelope.message.id
-            at = wire.weather.arrival(send.size_bytes, message_id, send.attempt, now)
+            envelope = frame.envelope
+            crossing = occasion(len(envelope.path), send.attempt)
+            at = wire.weather.arrival(send.size_bytes, envelope.message.id, crossing, now)
             if wire.limited:
                 free_at = wire.weather.free_at()
                 self._agenda.add(free_at, READY, self._ready, node, send.neighbour)
