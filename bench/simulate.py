@@ -13,14 +13,11 @@ from __future__ import annotations
 
 import cProfile
 import pstats
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-import msgspec
-import simpy
 from _report import Line, line, run
+from _simulated import long_run, timeouts_per_s
 
 from tidings.sim.scenario import Scenario, load
 from tidings.sim.world import simulate
@@ -30,23 +27,7 @@ TARGET_RATIO = 0.2
 FAR_RATIO = 0.5  # how far we are from it is reported
 TARGET_SECONDS = 30.0
 TARGET_MB = 500.0
-TIMEOUTS = 400_000
 PROFILE_LINES = 12
-
-# Runs in a process of its own, so that the peak of its memory is the run's.
-LONG_RUN = """
-import resource, sys, time
-from pathlib import Path
-from tidings.sim.scenario import load
-from tidings.sim.world import simulate
-scenario = load(Path(sys.argv[1]), {"run.seconds": float(sys.argv[2]), "broker.strategy": "d-tree"})
-started = time.perf_counter()
-result = simulate(scenario)
-seconds = time.perf_counter() - started
-megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(f'{{"seconds": {seconds}, "megabytes": {megabytes}, "hops": {result.hops},'
-      f' "publications": {result.publications}}}')
-"""
 
 
 def measured(quick: bool) -> list[Line]:
@@ -59,26 +40,11 @@ def measured(quick: bool) -> list[Line]:
     far = f"{rate / baseline / FAR_RATIO:.0%} of the way to {FAR_RATIO} of a bare timeout"
     notes = [far, "where the time goes:", *profile(mesh(200))]
     hops = line("hops", rate, "hops/s", baseline, rate / baseline, TARGET_RATIO, notes=notes)
-    return [hops, *long_run(720 if quick else 7_200)]
+    return [hops, *two_hours(720 if quick else 7_200)]
 
 
 def mesh(seconds: float) -> Scenario:
     return load(MESH20, {"run.seconds": seconds, "broker.strategy": "d-tree", "run.drain_s": 1.0})
-
-
-def timeouts_per_s() -> float:
-    """What a bare SimPy loop turns."""
-
-    def tick(environment: simpy.Environment, every_s: float):  # type: ignore[no-untyped-def]
-        while True:
-            yield environment.timeout(every_s)
-
-    environment = simpy.Environment()
-    for number in range(20):
-        environment.process(tick(environment, 1 + number / 1000))
-    started_at = time.process_time()
-    environment.run(until=TIMEOUTS / 20)
-    return TIMEOUTS / (time.process_time() - started_at)
 
 
 def hops_per_s(seconds: float) -> float:
@@ -107,10 +73,8 @@ def profile(scenario: Scenario) -> list[str]:
     ]
 
 
-def long_run(seconds: float) -> list[Line]:
-    command = [sys.executable, "-c", LONG_RUN, str(MESH20), str(seconds)]
-    done = subprocess.run(command, check=True, capture_output=True)
-    found = msgspec.json.decode(done.stdout)
+def two_hours(seconds: float) -> list[Line]:
+    found = long_run(MESH20, {"run.seconds": seconds, "broker.strategy": "d-tree"})
     took, megabytes = found["seconds"] * 7_200 / seconds, found["megabytes"]
     what = f"two hours ({found['publications']:,} publications)"
     return [

@@ -14,6 +14,7 @@ from tidings.broker.settings import Settings
 from tidings.core.policy import Policy
 from tidings.core.topology import GENERATORS
 from tidings.live.config import parse
+from tidings.routing.options import DcrdOptions
 from tidings.sim import scenario
 
 GUIDE = ROOT / "docs" / "guide"
@@ -21,6 +22,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[run]": scenario.Run,
     "[links]": scenario.Links,
     "[broker]": Settings,
+    "[broker.dcrd]": DcrdOptions,
     "[[policy]]": Policy,
     "[workload]": scenario.Workload,
     "[[workload.publisher]]": scenario.Publisher,
@@ -29,7 +31,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[[faults.schedule]]": scenario.Fault,
     "[live]": scenario.Live,
 } | {f'kind = "{kind}"': parameters for kind, parameters in GENERATORS.items()}
-NOT_IN_ITS_TABLE = {"policies", "publisher", "subscriber", "schedule"}  # tables of their own
+NOT_IN_ITS_TABLE = {"policies", "dcrd", "publisher", "subscriber", "schedule"}  # their own
 
 
 @pytest.mark.parametrize("title", TABLES)

@@ -8,11 +8,15 @@ import pytest
 from tidings.broker.settings import Settings
 from tidings.core.contract import Contract, TopicPolicy
 from tidings.core.errors import ConfigError
+from tidings.routing import ROUTERS
+from tidings.routing.options import DcrdOptions
 
 BAD: list[tuple[str, Any, str]] = [
-    ("strategy", "magic", "d-tree, direct, flooding, r-tree"),
+    ("strategy", "magic", ", ".join(sorted(ROUTERS))),
     ("scheduling", "lifo", "fifo, rl"),
     ("transmissions", 0, "a whole number from 1"),
+    ("retry_every_s", 0.0, "a positive number of seconds"),
+    ("waiting_parcels", 0, "a whole number from 1"),
     ("queue_parcels", 0, "a whole number from 1"),
     ("queue_bytes", 0, "a whole number from 1"),
     ("window_bytes", 0, "a whole number from 1"),
@@ -45,8 +49,17 @@ def test_a_bad_setting_names_the_file_the_field_the_value_and_what_is_accepted(
 
 
 def test_every_numeric_setting_is_checked() -> None:
-    unchecked = {"estimates", "trace", "policies"}  # whose types leave nothing to check
+    unchecked = {"estimates", "exhausted", "trace", "policies"}  # types leave nothing to check
+    unchecked |= {"dcrd"}  # a table of its own
     assert {field for field, _, _ in BAD} == set(Settings.__struct_fields__) - unchecked
+
+
+@pytest.mark.parametrize("value", [-0.1, nan, inf])
+@pytest.mark.parametrize("field", ["tolerance", "deadline_step_s"])
+def test_bad_options_of_a_strategy_are_named_with_their_table(field: str, value: float) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings(dcrd=DcrdOptions(**{field: value})).checked("overlay.toml")
+    assert caught.value.field == f"broker.dcrd.{field}"
 
 
 def test_the_defaults_are_accepted_as_they_are() -> None:

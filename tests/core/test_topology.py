@@ -411,6 +411,82 @@ def test_shipped_delays_equal_those_computed_by_pandas():
         assert overlay.delay_s(f"h{a:02}", f"h{b:02}") == pytest.approx(expected_s)
 
 
+# --- measured round trips that follow the slices
+
+
+def delays_in_slices(overlay, a, b, slice_s=1.0):
+    (link,) = (link for link in overlay.links if (link.a, link.b) == (a, b))
+    assert [from_s for from_s, _ in link.delay_steps] == [
+        number * slice_s for number in range(len(link.delay_steps))
+    ]
+    assert link.repeat_s == len(link.delay_steps) * slice_s
+    return [delay_s for _, delay_s in link.delay_steps]
+
+
+def test_a_delay_follows_the_slices_and_is_their_mean_in_the_long_run(tmp_path):
+    rows = [(7, 0, 1, 10.0), (7, 1, 0, 30.0), (3, 0, 1, 200.0), (9, 1, 0, 60.0)]
+    overlay = from_rtt_matrix(rtt_file(tmp_path, rows), 2, Draws(1), slice_s=4.0)
+    assert delays_in_slices(overlay, "h0", "h1", 4.0) == pytest.approx([0.1, 0.01, 0.03])
+    assert overlay.delay_s("h0", "h1") == pytest.approx(0.14 / 3)
+    assert overlay.links[0].start_delay_s == 0.1
+
+
+def test_a_pair_without_a_measurement_in_a_slice_keeps_the_delay_of_the_slice_before(tmp_path):
+    rows = [(number, 0, 1, 10.0 * number) for number in range(1, 6)]
+    rows += [(2, 1, 2, 40.0), (3, 1, 2, None), (4, 1, 2, float("nan")), (5, 2, 1, 8.0)]
+    overlay = from_rtt_matrix(rtt_file(tmp_path, rows), 3, Draws(1), slice_s=1.0)
+    assert delays_in_slices(overlay, "h0", "h1") == [0.005, 0.01, 0.015, 0.02, 0.025]
+    assert delays_in_slices(overlay, "h1", "h2") == [0.02, 0.02, 0.02, 0.02, 0.004]
+    assert {(link.a, link.b) for link in overlay.links} == {("h0", "h1"), ("h1", "h2")}
+
+
+def test_shipped_slices_equal_those_computed_by_pandas():
+    path = DATA / "seattle_rtt_20x50.parquet"
+    rows = pq.read_table(path).to_pandas()
+    rows["a"], rows["b"] = rows[["source", "target"]].min(axis=1), rows[["source", "target"]].max(1)
+    means = rows.groupby(["a", "b", "slice"])["rtt_ms"].mean().unstack("slice")
+    expected_s = means.ffill(axis=1).bfill(axis=1) / 2000
+    assert means.isna().sum().sum() == 60  # the data does have gaps
+    overlay = from_rtt_matrix(path, 20, Draws(1), slice_s=60.0)
+    assert len(overlay.links) == len(expected_s) == 190
+    for (a, b), delays_s in expected_s.iterrows():
+        found_s = delays_in_slices(overlay, f"h{a:02}", f"h{b:02}", 60.0)
+        assert found_s == pytest.approx(delays_s.tolist())
+        assert overlay.delay_s(f"h{a:02}", f"h{b:02}") == pytest.approx(delays_s.mean())
+
+
+def test_following_the_slices_draws_the_same_hosts_as_standing_still():
+    path = DATA / "seattle_rtt_20x50.parquet"
+    still, moving = (from_rtt_matrix(path, 7, Draws(3), slice_s=s) for s in (0.0, 5.0))
+    assert still.brokers == moving.brokers
+    assert all(not link.delay_steps for link in still.links)
+    assert moving == build("rtt", {"hosts": 7, "slice_s": 5}, Draws(3), "s", folder=SCENARIOS)
+
+
+def test_one_slice_cannot_be_followed(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        from_rtt_matrix(rtt_file(tmp_path, [(1, 0, 1, 10.0)]), 2, Draws(1), 1, slice_s=5.0)
+    assert caught.value.field == "slice_s"
+
+
+@pytest.mark.parametrize(
+    ("steps", "repeat_s", "field"),
+    [
+        (((0.0, 0.1), (1.0, float("nan"))), 2.0, "delay_s"),
+        (((0.0, 0.1), (1.0, -0.1)), 2.0, "delay_s"),
+        (((1.0, 0.1),), 2.0, "delay_steps"),
+        (((0.0, 0.1), (2.0, 0.1), (1.0, 0.1)), 3.0, "delay_steps"),
+        (((0.0, 0.1), (0.0, 0.2)), 2.0, "delay_steps"),
+        (((0.0, 0.1), (2.0, 0.2)), 2.0, "repeat_s"),
+    ],
+)
+def test_steps_that_make_no_sense_are_refused(steps, repeat_s, field):
+    with pytest.raises(ConfigError) as caught:
+        Topology(("x", "y"), (Link("x", "y", 0.1, steps, repeat_s),))
+    assert caught.value.field == field
+    assert "x-y" in caught.value.accepted
+
+
 @pytest.mark.parametrize(
     ("hosts", "slice_number", "field"),
     [(1, None, "hosts"), (3, None, "hosts"), (2, 9, "slice_number")],

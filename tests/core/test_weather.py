@@ -1,9 +1,12 @@
 """What the network does to a frame."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from math import fmod, inf
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidings.core.rng import Draws
 from tidings.core.weather import Conditions, LinkWeather, occasion
@@ -44,6 +47,64 @@ def test_a_lost_frame_occupies_the_link_all_the_same() -> None:
     link = weather(rate_bytes_per_s=1000.0, loss_ratio=1.0)
     assert link.arrival(100, 1, 1, 0.0) is None
     assert link.free_at() == pytest.approx(0.1)
+
+
+# ---- delays that move
+
+
+def test_a_frame_takes_the_delay_that_holds_when_it_is_put_on_the_link() -> None:
+    link = weather(delay_steps=((10.0, 0.2), (20.0, 0.01)))
+    for sent_at, delay_s in ((0.0, 0.05), (9.999, 0.05), (10.0, 0.2), (19.99, 0.2), (20.0, 0.01)):
+        assert link.arrival(100, 1, 1, sent_at) == sent_at + delay_s
+        assert link.control_arrival(sent_at) == sent_at + delay_s
+    assert link.delay_at(1e9) == 0.01  # the last step stays
+    assert link.delay_s == 0.05  # what it was at the start
+
+
+def test_a_frame_that_leaves_after_a_step_down_may_overtake_one_that_left_before_it() -> None:
+    link = weather(delay_s=0.5, delay_steps=((1.0, 0.1),))
+    slow, fast = link.arrival(100, 1, 1, 0.9), link.arrival(100, 2, 1, 1.1)
+    assert (slow, fast) == (pytest.approx(1.4), pytest.approx(1.2))
+
+
+def test_steps_that_repeat_begin_again_with_the_delay_of_the_start() -> None:
+    link = weather(delay_s=0.3, delay_steps=((1.0, 0.1), (2.0, 0.2)), repeat_s=3.0)
+    one_round = [link.delay_at(at) for at in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)]
+    assert one_round == [0.3, 0.3, 0.1, 0.1, 0.2, 0.2]
+    for rounds in (1, 2, 1000):
+        again = [link.delay_at(3.0 * rounds + at) for at in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)]
+        assert again == one_round
+
+
+def test_a_limited_link_adds_its_steps_to_the_time_of_sending() -> None:
+    link = weather(rate_bytes_per_s=1000.0, delay_steps=((1.0, 0.2),))
+    assert link.arrival(100, 1, 1, 0.95) == pytest.approx(0.95 + 0.1 + 0.05)
+    assert link.arrival(100, 2, 1, 1.0) == pytest.approx(0.95 + 0.1 + 0.1 + 0.2)
+
+
+@given(st.lists(st.floats(0.0, 10.0), max_size=8), st.floats(0.0, 1000.0))
+def test_steps_are_as_a_search_from_the_first_to_the_last_finds_them(
+    lengths_s: list[float], now: float
+) -> None:
+    edges = sorted(set(accumulate(lengths_s)))
+    steps = tuple((from_s, float(number)) for number, from_s in enumerate(edges))
+    repeat_s = edges[-1] + 1.0 if edges else inf
+    expected_s = 99.0
+    for from_s, delay_s in steps:
+        if from_s <= fmod(now, repeat_s):
+            expected_s = delay_s
+    link = weather(delay_s=99.0, delay_steps=steps, repeat_s=repeat_s)
+    assert link.delay_at(now) == expected_s
+    assert link.arrival(100, 1, 1, now) == now + expected_s
+
+
+def test_steps_change_neither_losses_nor_failures() -> None:
+    still = weather(loss_ratio=0.2, failure_probability=0.2)
+    moving = weather(loss_ratio=0.2, failure_probability=0.2, delay_steps=((50.0, 0.2),))
+    times = [0.1 * number for number in range(1_000)]
+    for number, at in enumerate(times):
+        lost = still.arrival(100, number, 1, at) is None
+        assert (moving.arrival(100, number, 1, at) is None) is lost
 
 
 # ---- loss
@@ -150,11 +211,19 @@ def runs(numbers: list[int]) -> Iterator[int]:
         yield length
 
 
-def test_a_message_that_crosses_a_link_again_has_a_new_chance() -> None:
+@pytest.mark.parametrize(
+    "crossings",
+    [
+        (occasion(0, 1, 1), occasion(0, 3, 1)),
+        (occasion(0, 1, 1), occasion(0, 1, 2)),
+        (occasion(0, 1, 1), occasion(1, 1, 1)),
+    ],
+)
+def test_a_message_that_crosses_a_link_again_has_a_new_chance(crossings: tuple[int, int]) -> None:
     link = weather(loss_ratio=0.5)
     first, again = (
-        [link.arrival(100, m, occasion(steps, 1), 0.0) is None for m in range(2_000)]
-        for steps in (1, 3)
+        [link.arrival(100, m, crossing, 0.0) is None for m in range(2_000)]
+        for crossing in crossings
     )
     both = sum(a and b for a, b in zip(first, again, strict=True))
     assert 400 < both < 600

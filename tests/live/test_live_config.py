@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tidings.core.document import read_toml
 from tidings.core.errors import ConfigError
+from tidings.core.weather import Conditions
 from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour, load, parse
 from tidings.live.toml import to_toml
 
@@ -47,6 +48,27 @@ def test_the_smallest_file_is_a_name() -> None:
             "neighbour[0].emulate.outages",
             "sorted",
         ),
+        (
+            {
+                "name": "n1",
+                "neighbour": [NEIGHBOUR | {"emulate": {"delay_steps": [[5, 1], [5, 2]]}}],
+            },
+            "neighbour[0].emulate.delay_steps",
+            "later",
+        ),
+        (
+            {"name": "n1", "neighbour": [NEIGHBOUR | {"emulate": {"delay_steps": [[5, -1]]}}]},
+            "neighbour[0].emulate.delay_steps",
+            ">= 0",
+        ),
+        (
+            {
+                "name": "n1",
+                "neighbour": [NEIGHBOUR | {"emulate": {"delay_steps": [[5, 1]], "repeat_s": 5}}],
+            },
+            "neighbour[0].emulate.repeat_s",
+            "after the last step (5 s)",
+        ),
         ({"name": "n1", "policy": [{"topic": "a/#/b"}]}, "policy[0].topic", "last level"),
         ({"name": "n1", "broker": {"strategy": "x"}}, "broker.strategy", "d-tree"),
         ({"name": "n1", "policy": [{"topic": "a", "strategy": "x"}]}, "policy.strategy", "d-tree"),
@@ -76,7 +98,12 @@ def test_what_is_written_for_another_process_reads_back_the_same(tmp_path: Path)
                 name="grün",
                 port=1,
                 estimate=Estimate(delay_ms=1e-05),
-                emulate=Emulate(rate_bytes_per_s=inf, outages=((1.0, 2.5), (3.0, 4e20))),
+                emulate=Emulate(
+                    rate_bytes_per_s=inf,
+                    outages=((1.0, 2.5), (3.0, 4e20)),
+                    delay_steps=((0.0, 0.1), (60.0, 1e-05)),
+                    repeat_s=120.0,
+                ),
             ),
         ),
         started_at=1_763_251_200.123456,
@@ -85,6 +112,21 @@ def test_what_is_written_for_another_process_reads_back_the_same(tmp_path: Path)
     path.write_text(to_toml(replace(written, source="")), encoding="utf-8")
     assert load(path) == replace(written, source=str(path))
     assert read_toml(path)["started_at"] == written.started_at
+
+
+def test_all_that_is_emulated_reaches_the_physics() -> None:
+    stated = Emulate(
+        delay_s=0.1,
+        loss_ratio=0.2,
+        rate_bytes_per_s=3.0,
+        failure_probability=0.4,
+        failure_epoch_s=5.0,
+        outages=((6.0, 7.0),),
+        delay_steps=((8.0, 0.9),),
+        repeat_s=10.0,
+    )
+    named = {name: value for name, value in asdict(stated).items() if name != "processing_s"}
+    assert stated.conditions() == Conditions(**named)
 
 
 def test_no_field_is_offered_that_a_file_cannot_have() -> None:

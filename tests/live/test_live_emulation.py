@@ -121,3 +121,49 @@ def test_conditions_change_at_run_time() -> None:
         assert [frame for _, frame in outlet.arrived] == [b"kept"]
 
     run(main())
+
+
+# Rounds of 120 s, so that a slow machine does not slip into the next step.
+STEPPED = Conditions(0.0, delay_steps=((30.0, 0.12), (60.0, 0.06)), repeat_s=120.0)
+
+
+@pytest.mark.timing
+def test_a_delay_that_moves_is_the_same_as_in_the_simulator() -> None:
+    async def main() -> None:
+        for started_ago_s in (5.0, 35.0, 65.0, 125.0, 155.0, 305.0):
+            outlet, simulated = Outlet(), LinkWeather("a", "b", STEPPED, Draws(7))
+            link = emulated(outlet, STEPPED, started_ago_s)
+            sent_at = outlet.clock()
+            link.send(data(1), b"data", sent_at)
+            link.send(Send("b", Probe(1), 64, 1), b"probe", sent_at)
+            await asyncio.sleep(0.15)
+            expected_s = simulated.arrival(100, 1, 1, started_ago_s)
+            assert [frame for _, frame in outlet.arrived] == [b"data", b"probe"]
+            for at, _ in outlet.arrived:
+                assert at - sent_at == pytest.approx(expected_s - started_ago_s, abs=0.01)
+
+    run(main())
+
+
+def test_a_frame_sent_after_a_step_down_overtakes_one_sent_before_it() -> None:
+    async def main() -> None:
+        outlet = Outlet()
+        link = emulated(outlet, Conditions(0.3, delay_steps=((60.0, 0.0),)), 60.0)
+        now = outlet.clock()
+        link.send(data(1), b"slow", now - 0.2)  # a moment before the step
+        link.send(data(2), b"fast", now)
+        await asyncio.sleep(0.2)
+        assert [frame for _, frame in outlet.arrived] == [b"fast", b"slow"]
+
+    run(main())
+
+
+def test_before_the_run_begins_the_delay_is_that_of_its_start() -> None:
+    async def main() -> None:
+        outlet = Outlet()
+        link = emulated(outlet, Conditions(0.0, delay_steps=((1e-9, 60.0),)), None)
+        link.send(data(1), b"x", outlet.clock())
+        await asyncio.sleep(0.01)
+        assert [frame for _, frame in outlet.arrived] == [b"x"]
+
+    run(main())

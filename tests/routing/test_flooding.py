@@ -44,9 +44,17 @@ def test_a_link_that_is_down_to_where_the_message_came_from_does_not_matter() ->
 
 def test_the_memory_of_a_flood_ends() -> None:
     router, view, message = Flooding(), a_view(("b2",)), a_message()
-    assert router.route(a_parcel("b9", message=message), view, 0.0).hops
-    assert not router.route(a_parcel("b9", message=message), view, REMEMBER_S - 1).hops
-    assert router.route(a_parcel("b9", message=message), view, 10 * REMEMBER_S).hops
+    parcel = a_parcel("b9", message=message, path=("b3", "b1"))
+    assert router.route(parcel, view, 0.0).hops
+    assert not router.route(parcel, view, REMEMBER_S - 1).hops
+    assert router.route(parcel, view, 10 * REMEMBER_S).hops
+
+
+def test_what_begins_here_once_more_is_told_once_more() -> None:
+    """A durable message that found no way is flooded again after a pause."""
+    router, view, parcel = Flooding(), a_view(("b2",)), a_parcel("b9", path=("b1",))
+    assert router.route(parcel, view, 0.0).hops
+    assert router.route(parcel, view, 1.0).hops
 
 
 def test_in_a_triangle_every_link_carries_the_message_and_everybody_gets_it_once() -> None:

@@ -87,6 +87,31 @@ def test_what_is_in_flight_at_the_end_did_not_vanish() -> None:
         a_checker("b2/x:t").finish([a_parcel("b3", message=MESSAGE)])
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("b1",),
+        ("b1", "b2"),  # back over the link it came by
+        ("b3", "b2", "b1", "b2"),  # b2 goes on with another neighbour
+        ("b2", "b1", "b3", "b2"),
+        ("b3", "b4", "b3", "b2"),
+    ],
+)
+def test_a_copy_may_come_back_and_go_another_way(path: tuple[str, ...]) -> None:
+    a_checker("b4/x:t").sent(path[-1], "b4", path)
+
+
+@pytest.mark.parametrize(
+    "path", [("b1", "b2", "b1"), ("b1", "b2", "b3", "b1"), ("b3", "b1", "b2", "b1", "b4", "b1")]
+)
+def test_no_copy_crosses_a_link_twice_in_the_same_direction(path: tuple[str, ...]) -> None:
+    checker = a_checker("b4/x:t")
+    with pytest.raises(CheckFailed, match=r"crosses the link b1 → b2 again: .* → b1 → b2\."):
+        checker.sent("b1", "b2", path)
+    checker.sent("b1", "b9", path)  # the other direction, and other links, are free
+    checker.sent("b2", "b9", (*path, "b2"))
+
+
 def test_a_broken_law_names_the_scenario_and_the_seed() -> None:
     with pytest.raises(CheckFailed, match=r"mesh\.toml, seed 42: "):
         a_checker("b2/x:t").finish([])

@@ -55,7 +55,7 @@ MISTAKES: list[tuple[str, Any, str, str]] = [
     ("links.failure_epoch_s", 0, "links.failure_epoch_s", "> 0"),
     ("links.processing_ms", -1, "links.processing_ms", ">= 0"),
     ("links.ack", "never", "links.ack", "travels"),
-    ("broker.strategy", "magic", "broker.strategy", "d-tree, direct"),
+    ("broker.strategy", "magic", "broker.strategy", "d-tree, dcrd, direct"),
     ("broker.transmissions", 0, "broker.transmissions", "from 1"),
     ("broker.estimates", "guessed", "broker.estimates", "pinned"),
     ("broker.trace", "all", "broker.trace", "outcomes"),

@@ -22,6 +22,7 @@ class Account(Struct, frozen=True):
     delivered: set[tuple[str, int, str]]  # topic, the how manieth message on it, subscription
     delays_s: dict[str, list[float]]  # by subscription
     expected: int
+    hops: dict[tuple[str, int], list[tuple[str, str]]]  # of each message: from, to, in its order
 
     @property
     def loss(self) -> float:
@@ -48,11 +49,12 @@ def _account(command: str, scenario: Path, folder: Path) -> Account:
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=150)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["publications"] > 0
-    return account(outcomes(read_tables(folder)))
+    tables = read_tables(folder)
+    return account(outcomes(tables), tables["forwarded"])
 
 
-def account(rows: pa.Table) -> Account:
-    """The same account from the outcomes of either world; messages are named by their order."""
+def account(rows: pa.Table, forwarded: pa.Table) -> Account:
+    """The same account from the rows of either world; messages are named by their order."""
     ordered = sorted(rows.to_pylist(), key=lambda row: (row["topic"], row["published_at"]))
     numbers: dict[str, dict[int, int]] = defaultdict(dict)
     delivered, delays = set(), defaultdict(list)
@@ -63,4 +65,15 @@ def account(rows: pa.Table) -> Account:
             delivered.add((row["topic"], number, row["subscription"]))
             delays[row["subscription"]].append(row["delay_s"])
     counts = {topic: len(messages) for topic, messages in numbers.items()}
-    return Account(counts, delivered, dict(delays), len(ordered))
+    names = {m: (topic, n) for topic, messages in numbers.items() for m, n in messages.items()}
+    return Account(counts, delivered, dict(delays), len(ordered), _hops(forwarded, names))
+
+
+def _hops(
+    forwarded: pa.Table, names: dict[int, tuple[str, int]]
+) -> dict[tuple[str, int], list[tuple[str, str]]]:
+    """Which links each message was put on, in the order of time (rows at level `hops` only)."""
+    hops = defaultdict(list)
+    for row in sorted(forwarded.to_pylist(), key=lambda row: row["at"]):
+        hops[names[row["message"]]].append((row["broker"], row["neighbour"]))
+    return dict(hops)

@@ -9,17 +9,20 @@ message passes through it in one straight line:
     scheduling      wait for the link             → queue; when the link has room, the best leaves
     retransmission  wait for the answer           → Send(Data); no ACK in time → ask routing again
 
-A broker acknowledges on receipt and answers for the message from then on. There is one timer: a
+A broker acknowledges on receipt (a durable message when it is stored) and answers for the message
+from then on. There is one timer: a
 world calls `tick` when `wake_at` says so (earlier or later does no harm but to punctuality).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from tidings.broker.control import Control
-from tidings.broker.effects import Deliver, Effect, Record, Send
+from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store
 from tidings.broker.frames import (
     CONTROL_BYTES,
     HEADER_BYTES,
@@ -27,6 +30,7 @@ from tidings.broker.frames import (
     Data,
     Echo,
     Frame,
+    Gossip,
     Interests,
     Links,
     Probe,
@@ -34,17 +38,19 @@ from tidings.broker.frames import (
 )
 from tidings.broker.interests import Wanted
 from tidings.broker.link import ACK, DISCARDED, Link
-from tidings.broker.records import dropped, subscribed
+from tidings.broker.records import let_go, subscribed
 from tidings.broker.settings import Settings
+from tidings.broker.strategies import Strategies
 from tidings.broker.transmitter import Transmitter
-from tidings.core.contract import BEST_EFFORT, Contract, Subscription
+from tidings.broker.waiting import WaitingRoom
+from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
 from tidings.core.estimates import LinkEstimate
 from tidings.core.memory import Memory
 from tidings.core.message import Message, MessageIds, Parcel, expiry
 from tidings.core.topic import matches
 from tidings.core.trace import Delivered, Dropped, Published, Reason
-from tidings.routing import ROUTERS
-from tidings.routing.base import Hop, Route, Router
+from tidings.routing.base import Hop, Route
+from tidings.routing.options import Foresight
 
 REMEMBERED_TOPICS = 10_000  # whose default contract is kept: topics are endless, memory is not
 
@@ -58,17 +64,22 @@ class Broker:
         settings: Settings,
         neighbours: Mapping[str, LinkEstimate | None],
         incarnation: int = 1,
+        foresight: Foresight | None = None,
     ) -> None:
         """`neighbours` are those this broker may have links to, with what is known of them;
-        `incarnation` must grow with every restart under the same name."""
+        `incarnation` must grow with every restart under the same name; `foresight` is for
+        strategies that only a simulator can run."""
         self.name = name
         self.settings = settings
         self.message_ids = MessageIds(name, incarnation)
         self._links = {n: Link(n, settings, start) for n, start in sorted(neighbours.items())}
         self._transmitter = Transmitter(name, settings, self._links, incarnation)
-        self._control = Control(name, settings, self._transmitter, incarnation)
+        self._strategies = Strategies(settings, foresight)
+        self._waiting = WaitingRoom(settings.retry_every_s, settings.waiting_parcels)
+        self._control = Control(
+            name, settings, self._transmitter, self._strategies, self._waiting, incarnation
+        )
         self._interests, self._view = self._control.interests, self._control.view
-        self._routers: dict[str, Router] = {}
         self._delivered = Memory(settings.remember_s)
         self._defaults: dict[str, Contract] = {}
 
@@ -97,15 +108,23 @@ class Broker:
         if wanted.remote:
             owed = wanted.destinations(contract)
             size_bytes += HEADER_BYTES + len(message.topic)
-            path = (self.name,)
-            parcel = Parcel(message, now, expiry(now, owed), owed, path, strategy, size_bytes)
+            path, expires_at, durable = (self.name,), expiry(now, owed), False
+            if contract.durable or wanted.durable:
+                durable = True
+            parcel = Parcel(
+                message, now, expires_at, owed, path, strategy, size_bytes, durable=durable
+            )
+            if durable:
+                effects.append(Store(parcel))
             self._forward(parcel, now, effects)
+            if self._strategies.talking and self._strategies.have_news():
+                self._control.share_soon(now)
         return effects
 
     def subscribe(self, subscription: Subscription, now: float) -> list[Effect]:
         """A client of this broker wants messages. Its id must be new, or replaces the old wish."""
         self._interests.subscribe(subscription)
-        self._control.share_soon(now)
+        self._control.serve(now)
         return [subscribed(self.name, subscription, True, now)]
 
     def unsubscribe(self, subscription_id: str, now: float) -> list[Effect]:
@@ -144,7 +163,7 @@ class Broker:
                     self._control.measured(link, told_s, now)
             case Data():
                 self._data(link, frame, now, effects)
-            case Probe() | Echo() | Interests() | Links() | Pull():
+            case Probe() | Echo() | Interests() | Links() | Pull() | Gossip():
                 self._control.receive(link, frame, now, effects)
             case _:
                 assert_never(frame)
@@ -177,7 +196,11 @@ class Broker:
 
     def wake_at(self) -> float:
         """When `tick` may have something to do: never too late, at times too early."""
-        return min(self._transmitter.wake_at, self._control.due_at)
+        at, due_at = self._transmitter.wake_at, self._control.due_at  # asked after every input
+        if due_at < at:
+            at = due_at
+        due_at = self._waiting.due_at
+        return due_at if due_at < at else at
 
     def tick(self, now: float) -> list[Effect]:
         """Time has passed."""
@@ -186,6 +209,8 @@ class Broker:
             self._give_up(parcel, link.neighbour, Reason.UNACKNOWLEDGED, now, effects)
         if self._control.due_at <= now:
             self._control.chores(now, effects)
+        for parcel in self._waiting.due(now):
+            self._try_again(parcel, now, effects)
         return effects
 
     def close(self, now: float) -> list[Effect]:
@@ -193,15 +218,22 @@ class Broker:
         return self._control.carried(now)
 
     def holding(self) -> Iterator[Parcel]:
-        """All parcels this broker answers for: in queues, or sent and not acknowledged."""
-        return self._transmitter.holding()
+        """All parcels this broker answers for: in queues, sent and not acknowledged, waiting."""
+        yield from self._transmitter.holding()
+        yield from self._waiting
+
+    def restore(self, stored: Iterable[Parcel], now: float) -> list[Effect]:
+        """What an earlier incarnation of this broker had stored and not handed on."""
+        effects: list[Effect] = []
+        for parcel in stored:
+            self._wait(parcel, parcel.destinations, Reason.BROKER_FAILED, now, effects)
+        return effects
 
     # ---- the straight line
 
     def _data(self, link: Link, frame: Data, now: float, effects: list[Effect]) -> None:
-        link.count(ACK, CONTROL_BYTES)
-        effects.append(Send(link.neighbour, Ack(frame.transmission), CONTROL_BYTES, 1))
         if link.seen.repeated(frame.transmission, now):
+            self._acknowledge(link, frame, effects)
             link.count(DISCARDED, CONTROL_BYTES)
             return
         envelope = frame.envelope
@@ -213,13 +245,32 @@ class Broker:
                 if not self._delivered.repeated(message.id, now):
                     wanted = self._interests.wanted(message)
                     self._deliver(message, wanted, born_at, len(envelope.path), now, effects)
-                if len(owed) == 1:
-                    return
                 owed = tuple([other for other in owed if other is not destination])
                 break
-        path, strategy = (*envelope.path, self.name), envelope.strategy
-        parcel = Parcel(message, born_at, expiry(born_at, owed), owed, path, strategy, size_bytes)
+        if not owed:
+            self._acknowledge(link, frame, effects)
+            return
+        parcel = Parcel(
+            message,
+            born_at,
+            expiry(born_at, owed),
+            owed,
+            (*envelope.path, self.name),
+            envelope.strategy,
+            size_bytes,
+            envelope.given_up,
+            envelope.plan,
+            envelope.durable,
+            envelope.rounds,
+        )
+        if envelope.durable:
+            effects.append(Store(parcel))
+        self._acknowledge(link, frame, effects)
         self._forward(parcel, now, effects)
+
+    def _acknowledge(self, link: Link, frame: Data, effects: list[Effect]) -> None:
+        link.count(ACK, CONTROL_BYTES)
+        effects.append(Send(link.neighbour, Ack(frame.transmission), CONTROL_BYTES, 1))
 
     def _deliver(
         self,
@@ -249,10 +300,10 @@ class Broker:
         )
 
     def _forward(self, parcel: Parcel, now: float, effects: list[Effect]) -> None:
-        router = self._routers.get(parcel.strategy) or self._router(parcel.strategy)
+        router = self._strategies.get(parcel.strategy)
         if router is None:
             owed, reason = parcel.destinations, Reason.UNKNOWN_STRATEGY
-            effects.append(dropped(self.name, parcel.message, reason, owed, now))
+            let_go(self.name, parcel, reason, owed, now, effects)
             return
         route = router.route(parcel, self._view, now)
         self._follow(route, parcel, Reason.NO_ROUTE, now, effects)
@@ -262,31 +313,70 @@ class Broker:
     ) -> None:
         for hop in route.hops:
             link = self._links[hop.neighbour]
-            copy = parcel if hop.destinations is parcel.destinations else _split(parcel, hop)
+            whole = hop.destinations is parcel.destinations and not hop.plan
+            copy = parcel if whole else _split(parcel, hop)
             if link.full():
-                full, owed = Reason.QUEUE_FULL, copy.destinations
-                effects.append(dropped(self.name, copy.message, full, owed, now))
+                self._wait(copy, copy.destinations, Reason.QUEUE_FULL, now, effects)
                 continue
             link.queue.push(copy, now)
             link.queued_bytes += copy.size_bytes
             self._transmitter.pump(link, now, effects)
         if route.stranded:
-            effects.append(dropped(self.name, parcel.message, reason, route.stranded, now))
+            self._wait(parcel, route.stranded, route.reason or reason, now, effects)
+        elif parcel.durable and not route.hops:  # other copies serve them
+            effects.append(Forget(parcel.message.id, tuple(d.broker for d in parcel.destinations)))
 
     def _give_up(
         self, parcel: Parcel, neighbour: str, reason: str, now: float, effects: list[Effect]
     ) -> None:
         """A neighbour cannot be reached: does the strategy know another way?"""
-        router = self._routers[parcel.strategy]
+        parcel = replace(parcel, given_up=(*parcel.given_up, (self.name, neighbour)))
+        router = self._strategies.get(parcel.strategy)
+        assert router is not None, "it has routed this parcel before"
         route = router.reroute(parcel, neighbour, self._view, now)
         self._follow(route, parcel, reason, now, effects)
 
-    def _router(self, strategy: str) -> Router | None:
-        """This broker's own object for a strategy, made when it is first met."""
-        factory = ROUTERS.get(strategy)
-        if factory is not None:
-            self._routers[strategy] = factory()
-        return self._routers.get(strategy)
+    # ---- no way for now
+
+    def _wait(
+        self,
+        parcel: Parcel,
+        owed: tuple[Destination, ...],
+        reason: str,
+        now: float,
+        effects: list[Effect],
+    ) -> None:
+        """Keep what may be tried again: from here, and as if for the first time."""
+        if parcel.durable or self._may_retry(parcel, reason, now):
+            born_at, me = parcel.born_at, (self.name,)
+            expires_at, size_bytes = expiry(born_at, owed), parcel.size_bytes
+            afresh = Parcel(
+                parcel.message,
+                born_at,
+                expires_at,
+                owed,
+                me,
+                parcel.strategy,
+                size_bytes,
+                durable=parcel.durable,
+                rounds=parcel.rounds + 1,
+            )
+            if self._waiting.take(afresh, now):
+                return
+            reason = Reason.QUEUE_FULL
+        let_go(self.name, parcel, reason, owed, now, effects)
+
+    def _may_retry(self, parcel: Parcel, reason: str, now: float) -> bool:
+        """Once its destination may have forgotten it, a message could be delivered twice."""
+        no_way_left = reason in (Reason.EXHAUSTED, Reason.NO_ROUTE)
+        fresh = now - parcel.born_at < self.settings.remember_s
+        return self.settings.exhausted == "retry" and no_way_left and fresh
+
+    def _try_again(self, parcel: Parcel, now: float, effects: list[Effect]) -> None:
+        if parcel.expires_at < now:
+            let_go(self.name, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
+        else:
+            self._forward(parcel, now, effects)
 
 
 def _split(parcel: Parcel, hop: Hop) -> Parcel:
@@ -300,4 +390,8 @@ def _split(parcel: Parcel, hop: Hop) -> Parcel:
         parcel.path,
         parcel.strategy,
         parcel.size_bytes,
+        parcel.given_up,
+        hop.plan or parcel.plan,
+        parcel.durable,
+        parcel.rounds,
     )

@@ -1,7 +1,8 @@
 """What brokers tell each other apart from messages: who subscribes where, and how the links are.
 
-Changes of interests and links wait a moment for company and are then flooded; probes ask every
-neighbour at a steady pace whether its link is alive and how fast. All that is done by the clock,
+Changes of interests and links wait a moment for company and are then flooded; so does what routers
+have to say, but only to neighbours. Probes ask every neighbour at a steady pace whether its link is
+alive and how fast. All that is done by the clock,
 apart from repeating what was not acknowledged, is done here.
 """
 
@@ -14,11 +15,13 @@ from tidings.broker.frames import (
     CONTROL_BYTES,
     Ack,
     Echo,
+    Gossip,
     Interests,
     Links,
     Probe,
     Pull,
 )
+from tidings.broker.frames import Control as ControlFrame
 from tidings.broker.interests import Interests as InterestTable
 from tidings.broker.interests import News
 from tidings.broker.link import ACK, DISCARDED, PROBE, Link
@@ -26,29 +29,42 @@ from tidings.broker.linkstate import LinkState
 from tidings.broker.monitor import Monitor
 from tidings.broker.parts import Assembly, joined, split
 from tidings.broker.settings import Settings
+from tidings.broker.strategies import Strategies
 from tidings.broker.transmitter import Transmitter
+from tidings.broker.waiting import WaitingRoom
 from tidings.core.trace import LinkChanged, Probed
 
 COUNT_EVERY_S = 60.0  # what links carried is recorded by the minute
+URGENT_PART = 0.1  # of the time between advertisements: a great change waits no longer than that
+GREAT_CHANGE_S = 0.010  # of a delay; links that are shorter double and halve for no reason
 
 
 class Control:
     """The knowledge of one broker about the others, and how it is kept up."""
 
     def __init__(
-        self, me: str, settings: Settings, transmitter: Transmitter, incarnation: int
+        self,
+        me: str,
+        settings: Settings,
+        transmitter: Transmitter,
+        strategies: Strategies,
+        waiting: WaitingRoom,
+        incarnation: int,
     ) -> None:
         self.interests = InterestTable(me, incarnation)
         self.due_at = inf  # when `chores` has something to do
         self._me, self._settings = me, settings
         self._transmitter, self._links = transmitter, transmitter.links
+        self._strategies, self._waiting = strategies, waiting
         self._link_state = LinkState(me, incarnation, settings.advertise_change)
+        self._link_state.neighbours_changed((), tuple(self._links))
         self.view = self._link_state.view
         self._monitor = Monitor(me, settings)
         self._assembly = Assembly()
         self._share_at = inf
         measured = settings.estimates == "measured"
         self._advertise_at = settings.advertise_every_s if measured else inf
+        self._advertised_at = 0.0  # by the clock, whether or not there was something to tell
         self._count_at = COUNT_EVERY_S
         self._hops = settings.trace == "hops"
 
@@ -57,7 +73,7 @@ class Control:
     def receive(
         self,
         link: Link,
-        frame: Probe | Echo | Interests | Links | Pull,
+        frame: Probe | Echo | ControlFrame,
         now: float,
         effects: list[Effect],
     ) -> None:
@@ -66,25 +82,35 @@ class Control:
                 self._transmitter.send(link, Echo(frame.serial), PROBE, effects)
             case Echo():
                 self._echoed(link, frame, now, effects)
-            case Interests() | Links() | Pull():
+            case Interests() | Links() | Pull() | Gossip():
                 self._transmitter.send(link, Ack(frame.transmission), ACK, effects)
                 if link.seen.repeated(frame.transmission, now):
                     link.count(DISCARDED, CONTROL_BYTES)
                 else:
                     self._learn(link, frame, now, effects)
 
-    def _learn(
-        self, link: Link, frame: Interests | Links | Pull, now: float, effects: list[Effect]
-    ) -> None:
+    def _learn(self, link: Link, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
         match frame:
             case Links():
                 if self._link_state.apply(frame):
                     self._spread(frame, link.neighbour, now, effects)
+                    if self._strategies.talking:
+                        self.share_soon(now)  # what they say may follow from it
+            case Gossip():
+                self._overhear(link, frame, now)
             case Interests():
                 if parts := self._assembly.gather(frame):
                     self._hear(link, parts, now, effects)
             case Pull():
                 self._tell_whole(link, frame.origin, now, effects)
+
+    def _overhear(self, link: Link, gossip: Gossip, now: float) -> None:
+        """A neighbour's router speaks to ours; of a strategy unknown here there is none."""
+        self._strategies.get(gossip.strategy)
+        router = self._strategies.talking.get(gossip.strategy)
+        if router is not None:
+            router.hear(link.neighbour, gossip.news, gossip.transmission, self.view)
+            self.share_soon(now)
 
     def _hear(self, link: Link, parts: list[Interests], now: float, effects: list[Effect]) -> None:
         """A change of another broker's subscriptions has come in."""
@@ -114,12 +140,17 @@ class Control:
             self._introduce(link, now, effects)
 
     def measured(self, link: Link, round_trip_s: float, now: float) -> None:
-        """Learn from an answer; a link of which nothing was known is news to the overlay."""
+        """Learn from an answer; a link of which nothing was known is news to the overlay, and one
+        that is another than was told is urgent: messages still choose it for what it was."""
         unknown = not link.known
         link.meter.answered(round_trip_s)
         link.remeasure()
         if unknown:
             self.share_soon(now)
+        elif link.differs(GREAT_CHANGE_S):
+            urgent_at = self._advertised_at + URGENT_PART * self._settings.advertise_every_s
+            self._advertise_at = min(self._advertise_at, max(now, urgent_at))
+            self._plan()
 
     # ---- links that come and go
 
@@ -137,6 +168,8 @@ class Control:
         if link.up != up:
             effects.append(Record(LinkChanged(now, self._me, link.neighbour, up)))
         link.up = up
+        if up:
+            self._waiting.hasten(now)
         self._link_state.neighbours_changed(
             tuple(neighbour for neighbour, link in self._links.items() if link.up),
             tuple(neighbour for neighbour, link in self._links.items() if not link.up),
@@ -149,6 +182,9 @@ class Control:
             self._transmitter.tell(link, links, now, effects)
         for origin in self.interests.origins():
             self._tell_whole(link, origin, now, effects)
+        for name, router in self._strategies.talking.items():
+            if news := router.introduction(self.view):
+                self._transmitter.tell(link, Gossip(0, name, news), now, effects)
 
     # ---- what goes out
 
@@ -163,12 +199,22 @@ class Control:
         estimates = {n: e for n, link in self._links.items() if link.up and (e := link.estimate)}
         if links := self._link_state.advertise(estimates):
             self._spread(links, "", now, effects)
+            for link in self._links.values():
+                link.told_s = link.delay_s
         if changes := self.interests.changes():
             for part in split(changes):
                 self._spread(part, "", now, effects)
+        for name, router in self._strategies.talking.items():
+            if news := router.news(self.view):
+                self._spread(Gossip(0, name, news), "", now, effects)
+
+    def serve(self, now: float) -> None:
+        """Somebody subscribes here."""
+        self._link_state.serve()
+        self.share_soon(now)
 
     def _spread(
-        self, frame: Interests | Links, heard_from: str, now: float, effects: list[Effect]
+        self, frame: Interests | Links | Gossip, heard_from: str, now: float, effects: list[Effect]
     ) -> None:
         for neighbour, link in self._links.items():
             if link.up and neighbour != heard_from:
@@ -181,6 +227,7 @@ class Control:
         if min(self._share_at, self._advertise_at) <= now:
             self._share(now, effects)
         if self._advertise_at <= now:
+            self._advertised_at = now
             self._advertise_at = now + self._settings.advertise_every_s
         if self._count_at <= now:
             self._count_at = (floor(now / COUNT_EVERY_S) + 1) * COUNT_EVERY_S

@@ -11,7 +11,7 @@ from typing import final
 from msgspec import Struct
 
 from tidings.broker.frames import Frame
-from tidings.core.message import Message
+from tidings.core.message import Message, Parcel
 from tidings.core.trace import Row
 
 
@@ -41,4 +41,19 @@ class Record(Struct, frozen=True, gc=False):
     row: Row
 
 
-Effect = Send | Deliver | Record
+@final
+class Store(Struct, frozen=True, gc=False):
+    """Write a parcel down, so that it outlives this broker, before any effect that follows."""
+
+    parcel: Parcel
+
+
+@final
+class Forget(Struct, frozen=True, gc=False):
+    """Strike out what was stored of a message for these destinations: others answer for it now."""
+
+    message: int
+    destinations: tuple[str, ...]
+
+
+Effect = Send | Deliver | Record | Store | Forget

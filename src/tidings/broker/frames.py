@@ -1,8 +1,8 @@
 """What two brokers say to each other over one link.
 
-`Data`, `Interests`, `Links` and `Pull` carry a transmission id and are acknowledged and repeated
-under the same id; `Ack`, `Probe` and `Echo` are not: they answer or are asked again. Each frame is
-a tagged array in MessagePack, so a frame of an unknown kind is a clear error, not a guess.
+`Data`, `Interests`, `Links`, `Pull` and `Gossip` carry a transmission id and are acknowledged and
+repeated under the same id; `Ack`, `Probe` and `Echo` are not: they answer or are asked again. Each
+frame is a tagged array in MessagePack, so a frame of an unknown kind is a clear error, not a guess.
 """
 
 from __future__ import annotations
@@ -75,5 +75,14 @@ class Pull(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     origin: str
 
 
-Frame = Data | Ack | Probe | Echo | Interests | Links | Pull
-Reliable = Data | Interests | Links | Pull
+class Gossip(Struct, frozen=True, array_like=True, tag="G", gc=False):
+    """What routers of one strategy tell each other; brokers carry it unread."""
+
+    transmission: Whole
+    strategy: str
+    news: bytes
+
+
+Frame = Data | Ack | Probe | Echo | Interests | Links | Pull | Gossip
+Control = Interests | Links | Pull | Gossip  # told until it is acknowledged
+Reliable = Data | Control

@@ -39,6 +39,7 @@ class Wanted(Struct, frozen=True):
     local: tuple[Subscription, ...]
     local_ids: tuple[str, ...]
     takes_late: bool  # every local subscription takes a late message
+    durable: bool  # some other broker's subscription must not miss it
     remote: tuple[tuple[str, tuple[Contract, ...]], ...]
     owed: dict[Contract, tuple[Destination, ...]]  # by the publisher's contract, as it is needed
 
@@ -174,6 +175,7 @@ class Interests:
             local=local,
             local_ids=tuple(s.id for s in local),
             takes_late=all(s.contract.late == "deliver" for s in local),
+            durable=any(s.contract.durable for s in found if s.broker != self._me),
             remote=tuple((broker, tuple(wishes)) for broker, wishes in sorted(remote.items())),
             owed={},
         )

@@ -16,9 +16,12 @@ from tidings.scheduling import POLICIES
 from tidings.scheduling.base import Queue
 
 SHORTEST_TIMEOUT_S = 0.001  # without a delay and slack to wait for, nothing would be waited for
+MOST_GIVEN_UP = (
+    4_096  # transmissions whose late answer is still recognised: a second of a fast link
+)
 
-KINDS = ("data", "repeat", "ack", "probe", "control", "discarded")
-DATA, REPEAT, ACK, PROBE, CONTROL, DISCARDED = range(len(KINDS))
+KINDS = ("data", "repeat", "ack", "probe", "control", "gossip", "discarded")
+DATA, REPEAT, ACK, PROBE, CONTROL, GOSSIP, DISCARDED = range(len(KINDS))
 
 
 class Link:
@@ -30,6 +33,7 @@ class Link:
         "carried_bytes",
         "carried_frames",
         "delay_s",
+        "given_up",
         "known",
         "meter",
         "neighbour",
@@ -39,6 +43,7 @@ class Link:
         "s_per_byte",
         "seen",
         "timeout_s",
+        "told_s",
         "unacknowledged_bytes",
         "up",
     )
@@ -51,6 +56,7 @@ class Link:
         self.queue: Queue = POLICIES[settings.scheduling]()
         self.queued_bytes = 0
         self.seen = Memory(settings.remember_s)  # transmission ids that came in
+        self.given_up: dict[int, float] = {}  # when transmissions left that nobody waits for now
         self.carried_frames = [0] * len(KINDS)
         self.carried_bytes = [0] * len(KINDS)
         self._settings = settings
@@ -58,7 +64,7 @@ class Link:
         weights = MeterSettings(settings.delay_weight, settings.loss_weight)
         self.meter = LinkMeter(weights, start)
         self.known = False  # whether there is an estimate
-        self.delay_s = 0.0
+        self.delay_s = self.told_s = 0.0  # now, and as the overlay was last told
         self.s_per_byte = 0.0
         self.timeout_s = 0.0
         self.remeasure()
@@ -79,12 +85,23 @@ class Link:
         else:
             self.timeout_s = self.meter.timeout_s
 
+    def differs(self, least_s: float) -> bool:
+        """Has the delay more than doubled or halved since it was told, and by more than this?"""
+        delay_s, told_s = self.delay_s, self.told_s
+        return abs(delay_s - told_s) > max(least_s, min(delay_s, told_s))
+
     def full(self) -> bool:
         """Does the queue take no more?"""
         return (
             self.queued_bytes >= self._settings.queue_bytes
             or len(self.queue) >= self._settings.queue_parcels
         )
+
+    def give_up(self, transmission: int, sent_at: float) -> None:
+        """Wait no longer for an answer, but know it if it comes: it tells how slow the link is."""
+        self.given_up[transmission] = sent_at
+        if len(self.given_up) > MOST_GIVEN_UP:
+            del self.given_up[next(iter(self.given_up))]
 
     def count(self, kind: int, size_bytes: int) -> None:
         self.carried_frames[kind] += 1

@@ -48,6 +48,12 @@ class LinkState:
         self.view.neighbours, self.view.severed = up, down
         self.view.version += 1
 
+    def serve(self) -> None:
+        """Somebody subscribes here, so that messages will come."""
+        if not self.view.serves:
+            self.view.serves = True
+            self.view.version += 1
+
     def _take(self, links: Links) -> None:
         self._newest[links.origin] = links
         self.view.links = {origin: dict(newest.links) for origin, newest in self._newest.items()}

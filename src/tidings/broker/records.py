@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidings.broker.effects import Record
+from tidings.broker.effects import Effect, Forget, Record
 from tidings.broker.retransmission import Pending
 from tidings.core.contract import Destination, Subscription
-from tidings.core.message import Message, Parcel
+from tidings.core.message import Parcel
 from tidings.core.trace import Acknowledged, Dropped, Forwarded, Subscribed
 
 
@@ -19,12 +19,19 @@ def subscribed(broker: str, wish: Subscription, active: bool, now: float) -> Rec
     )
 
 
-def dropped(
-    broker: str, message: Message, reason: str, owed: Iterable[Destination], now: float
-) -> Record:
-    """A copy was given up, for the sake of the destinations it was still owed to."""
-    brokers = tuple(destination.broker for destination in owed)
-    return Record(Dropped(now, broker, message.id, reason, brokers))
+def let_go(
+    broker: str,
+    parcel: Parcel,
+    reason: str,
+    owed: Iterable[Destination],
+    now: float,
+    effects: list[Effect],
+) -> None:
+    """A copy is given up for good, as far as it was owed to these destinations."""
+    brokers, message = tuple(destination.broker for destination in owed), parcel.message.id
+    effects.append(Record(Dropped(now, broker, message, reason, brokers)))
+    if parcel.durable:
+        effects.append(Forget(message, brokers))
 
 
 def forwarded(broker: str, pending: Pending, parcel: Parcel, now: float) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Literal
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from tidings.core.contract import TopicPolicy
 from tidings.core.errors import ConfigError
 from tidings.core.trace import Level
 from tidings.routing import ROUTERS
+from tidings.routing.options import DcrdOptions
 from tidings.scheduling import POLICIES
 
 
@@ -20,6 +22,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     transmissions: int = 1  # m: times a parcel is sent to one neighbour before it is given up
     ack_timer: float = 2.0  # timeout in expected link delays (pinned estimates): there and back
     ack_slack_s: float = 0.010  # added to it for what both ends need to answer
+    exhausted: Literal["drop", "retry"] = "drop"  # what becomes of a parcel that has no way left
+    retry_every_s: float = 1.0  # pause before a parcel without a way tries again, if it may
+    waiting_parcels: int = 100_000  # bound of those that pause
     queue_parcels: int = 10_000  # bound of each link's queue; what comes then is dropped
     queue_bytes: int = 67_108_864  # the other bound of each link's queue
     window_bytes: int = 4_194_304  # unacknowledged bytes per link: twice 100 Mbit/s times 150 ms
@@ -30,12 +35,13 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     probes_missed: int = 3  # in a row, until the link counts as down
     delay_weight: float = 0.25  # of a new sample in the mean delay
     loss_weight: float = 0.05  # of a new probe outcome in the delivery ratio
-    advertise_every_s: float = 10.0  # how often changed estimates are told to the overlay, at most
+    advertise_every_s: float = 10.0  # how often estimates are told; great changes sooner
     advertise_change: float = 0.1  # a change smaller than this part of the old value is not told
     batch_s: float = 0.010  # changes of interests and links wait this long for company
 
     remember_s: float = 120.0  # how long repeats are recognised
     trace: Level = "outcomes"
+    dcrd: DcrdOptions = DcrdOptions()
     policies: tuple[TopicPolicy, ...] = ()
 
     def checked(self, source: str) -> Settings:
@@ -44,6 +50,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             ("strategy", self.strategy in ROUTERS, f"one of {', '.join(sorted(ROUTERS))}"),
             ("scheduling", self.scheduling in POLICIES, f"one of {', '.join(sorted(POLICIES))}"),
             ("transmissions", self.transmissions >= 1, "a whole number from 1"),
+            ("retry_every_s", self.retry_every_s > 0, "a positive number of seconds"),
+            ("waiting_parcels", self.waiting_parcels >= 1, "a whole number from 1"),
             ("queue_parcels", self.queue_parcels >= 1, "a whole number from 1"),
             ("queue_bytes", self.queue_bytes >= 1, "a whole number from 1"),
             ("window_bytes", self.window_bytes >= 1, "a whole number from 1"),
@@ -61,6 +69,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         ):
             if not holds:
                 raise ConfigError(source, f"broker.{field}", getattr(self, field), accepted)
+        for field in ("tolerance", "deadline_step_s"):
+            if not 0 <= (value := getattr(self.dcrd, field)) < inf:
+                raise ConfigError(source, f"broker.dcrd.{field}", value, "a number from 0")
         for policy in self.policies:
             policy.contract.checked(f"{source}: policy {policy.topic}")
             if policy.contract.strategy and policy.contract.strategy not in ROUTERS:

@@ -1,8 +1,8 @@
 """How frames leave: parcels when the link has room, best first; what must arrive, until answered.
 
 Data is sent at most `transmissions` times to one neighbour and is then given up; control frames
-(interests, links) are repeated for ever, ever more slowly. Both keep their transmission id, so that
-the other side knows a repeat when it sees one.
+(interests, links, gossip) are repeated for ever, ever more slowly. Both keep their transmission id,
+so that the other side knows a repeat when it sees one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from math import inf
 
 from msgspec.structs import replace
 
-from tidings.broker.effects import Effect, Send
-from tidings.broker.frames import CONTROL_BYTES, Data, Frame, Interests, Links, Pull
-from tidings.broker.link import CONTROL, DATA, REPEAT, Link
-from tidings.broker.records import acknowledged, dropped, forwarded
+from tidings.broker.effects import Effect, Forget, Send
+from tidings.broker.frames import CONTROL_BYTES, HEADER_BYTES, Control, Data, Frame, Gossip
+from tidings.broker.link import CONTROL, DATA, GOSSIP, REPEAT, Link
+from tidings.broker.records import acknowledged, forwarded, let_go
 from tidings.broker.retransmission import Pending, Unanswered
 from tidings.broker.settings import Settings
 from tidings.core.message import SERIAL_BITS, Envelope, Parcel
@@ -40,20 +40,19 @@ class Transmitter:
 
     # ---- sending
 
-    def send(
-        self, link: Link, frame: Frame, kind: int, effects: list[Effect], attempt: int = 1
-    ) -> None:
-        """Send a frame that is not data, once."""
+    def send(self, link: Link, frame: Frame, kind: int, effects: list[Effect]) -> None:
+        """Send a small frame that is not data, once."""
         link.count(kind, CONTROL_BYTES)
-        effects.append(Send(link.neighbour, frame, CONTROL_BYTES, attempt))
+        effects.append(Send(link.neighbour, frame, CONTROL_BYTES, 1))
 
-    def tell(
-        self, link: Link, frame: Interests | Links | Pull, now: float, effects: list[Effect]
-    ) -> None:
+    def tell(self, link: Link, frame: Control, now: float, effects: list[Effect]) -> None:
         """Send a control frame that is repeated until it is acknowledged."""
         self._transmission += 1
+        size_bytes = CONTROL_BYTES
+        if type(frame) is Gossip:
+            size_bytes = HEADER_BYTES + len(frame.news)
         numbered = replace(frame, transmission=self._transmission)
-        pending = Pending(link.neighbour, numbered, None, CONTROL_BYTES, now)
+        pending = Pending(link.neighbour, numbered, None, size_bytes, now)
         self._insist(link, pending, now + link.timeout_s, effects)
 
     def pump(self, link: Link, now: float, effects: list[Effect]) -> None:
@@ -65,8 +64,7 @@ class Transmitter:
                 return
             link.queued_bytes -= parcel.size_bytes
             if parcel.expires_at < now:
-                owed = parcel.destinations
-                effects.append(dropped(self._me, parcel.message, Reason.EXPIRED, owed, now))
+                let_go(self._me, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
                 continue
             self._transmission += 1
             size_bytes = parcel.size_bytes
@@ -98,21 +96,32 @@ class Transmitter:
             effects.append(forwarded(self._me, pending, parcel, now))
 
     def _insist(self, link: Link, pending: Pending, until: float, effects: list[Effect]) -> None:
-        self._unanswered.wait(pending.frame.transmission, pending, until)
+        frame, size_bytes = pending.frame, pending.size_bytes
+        self._unanswered.wait(frame.transmission, pending, until)
         self.wake_at = min(self.wake_at, until)
-        self.send(link, pending.frame, CONTROL, effects, pending.attempt)
+        link.count(GOSSIP if type(frame) is Gossip else CONTROL, size_bytes)
+        effects.append(Send(link.neighbour, frame, size_bytes, pending.attempt))
 
     # ---- answers
 
     def acknowledged(
         self, link: Link, transmission: int, now: float, effects: list[Effect]
     ) -> float | None:
-        """An answer has come; the round trip it tells, if any (Karn: a repeat's tells none)."""
+        """An answer has come; the round trip it tells, if any (Karn: a repeat's tells none).
+
+        So does one that comes too late: a timer that learned from punctual answers only would
+        never follow a link that has become slower, and would give up every parcel on it.
+        """
         pending = self._unanswered.answered(transmission)
         if pending is None:
-            return None
-        if pending.parcel is not None:
+            sent_at = link.given_up.pop(transmission, None)
+            return None if sent_at is None else now - sent_at
+        parcel = pending.parcel
+        if parcel is not None:
             link.unacknowledged_bytes -= pending.size_bytes
+            if parcel.durable:
+                brokers = tuple(destination.broker for destination in parcel.destinations)
+                effects.append(Forget(parcel.message.id, brokers))
             if self._hops:
                 effects.append(acknowledged(self._me, pending, now))
         if link.queue:
@@ -131,8 +140,7 @@ class Transmitter:
                 self._insist(link, pending, now + patience_s, effects)
             elif parcel.expires_at < now:
                 self._release(link, pending, now, effects)
-                owed = parcel.destinations
-                effects.append(dropped(self._me, parcel.message, Reason.EXPIRED, owed, now))
+                let_go(self._me, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
             elif pending.attempt <= self._settings.transmissions:
                 pending.frame = _data_frame(pending.frame.transmission, parcel, now)
                 self._transmit(link, pending, parcel, REPEAT, now, effects)
@@ -144,11 +152,16 @@ class Transmitter:
     def _release(self, link: Link, pending: Pending, now: float, effects: list[Effect]) -> None:
         """Nobody waits for this answer any more, which may make room for another parcel."""
         link.unacknowledged_bytes -= pending.size_bytes
+        if (
+            self._measured and pending.attempt == 2
+        ):  # the next would be the second: it was sent once
+            link.give_up(pending.frame.transmission, pending.sent_at)
         self.pump(link, now, effects)
 
     def abandon(self, link: Link, now: float) -> list[Parcel]:
         """The link is gone: all parcels that were sent or waiting on it, oldest first."""
         link.room_bytes, link.unacknowledged_bytes, link.queued_bytes = 0.0, 0, 0
+        link.given_up.clear()
         unanswered = [
             lost.parcel for lost in self._unanswered.forget(link.neighbour) if lost.parcel
         ]
@@ -165,4 +178,9 @@ def _data_frame(transmission: int, parcel: Parcel, now: float) -> Data:
     """The parcel as it goes on a link: its birth has become an age again."""
     owed, path, strategy = parcel.destinations, parcel.path, parcel.strategy
     age_s = now - parcel.born_at
-    return Data(transmission, Envelope(parcel.message, age_s, owed, path, strategy))
+    given_up, plan = parcel.given_up, parcel.plan
+    durable, rounds, message = parcel.durable, parcel.rounds, parcel.message
+    return Data(
+        transmission,
+        Envelope(message, age_s, owed, path, strategy, given_up, plan, durable, rounds),
+    )

@@ -96,6 +96,8 @@ def _emulated(scenario: Scenario, link: Conditions) -> Emulate:
         failure_probability=link.failure_probability,
         failure_epoch_s=link.failure_epoch_s,
         outages=link.outages,
+        delay_steps=link.delay_steps,
+        repeat_s=link.repeat_s,
         processing_s=scenario.links.processing_ms / 1000,
     )
 

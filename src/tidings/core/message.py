@@ -42,6 +42,10 @@ class Envelope(Struct, frozen=True, array_like=True, gc=False):
     destinations: tuple[Destination, ...]  # still owed, by this copy
     path: tuple[str, ...]  # brokers that have held it, the publisher's first
     strategy: str
+    given_up: tuple[tuple[str, str], ...] = ()  # (broker, neighbour that it could not reach)
+    plan: tuple[tuple[str, ...], ...] = ()  # whole paths, of strategies that choose at the source
+    durable: bool = False  # whoever holds it writes it down before saying so
+    rounds: Whole = 0  # how often it has set out afresh, after a pause without a way
 
 
 class Parcel(Struct, frozen=True, gc=False):
@@ -55,6 +59,10 @@ class Parcel(Struct, frozen=True, gc=False):
     path: tuple[str, ...]  # brokers that have held it, the one that holds it now the last
     strategy: str
     size_bytes: int
+    given_up: tuple[tuple[str, str], ...] = ()
+    plan: tuple[tuple[str, ...], ...] = ()
+    durable: bool = False
+    rounds: int = 0
 
 
 def expiry(born_at: float, destinations: tuple[Destination, ...]) -> float:

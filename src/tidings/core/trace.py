@@ -66,7 +66,7 @@ class Carried(Row, frozen=True, array_like=True, gc=False):
     """What a broker put on one link in the minute that ended at `at`."""
 
     neighbour: str
-    kind: str  # data, repeat, ack, probe, control; discarded: repeats that came in
+    kind: str  # data, repeat, ack, probe, control, gossip; discarded: repeats that came in
     frames: int
     size_bytes: int
 
@@ -102,6 +102,7 @@ class Reason:
     EXPIRED = "expired"  # nobody takes it this late
     NO_ROUTE = "no-route"  # the strategy knows no way from here
     QUEUE_FULL = "queue-full"
+    EXHAUSTED = "exhausted"  # every way was tried
     UNACKNOWLEDGED = "unacknowledged"  # lost on a link, as far as the sender can tell
     LINK_DOWN = "link-down"  # it waited for a link that went away
     UNKNOWN_STRATEGY = "unknown-strategy"

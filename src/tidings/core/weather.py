@@ -5,6 +5,9 @@ come from two sources, both keyed so that every strategy meets the same ones: fa
 a link is dark for a whole second with a given probability, drawn per link and second) and declared
 or drawn outage intervals. Losses are drawn per transmission and direction; a message that comes
 back and crosses a link again has a new chance (`occasion`).
+
+A delay may change in steps, as measurements say it did. A frame takes the delay that holds when it
+is put on the link, so one that leaves after a step down may overtake one that left before it.
 """
 
 from __future__ import annotations
@@ -22,18 +25,20 @@ _BLOCK_BITS = 12  # epochs are drawn 4,096 at a time
 class Conditions(Struct, frozen=True):
     """What holds for one link, in both directions."""
 
-    delay_s: float
+    delay_s: float  # at the start, and for ever if there are no steps
     loss_ratio: float = 0.0
     rate_bytes_per_s: float = inf
     failure_probability: float = 0.0  # per epoch
     failure_epoch_s: float = 1.0
     outages: tuple[tuple[float, float], ...] = ()  # [from, to) in seconds, sorted, disjoint
+    delay_steps: tuple[tuple[float, float], ...] = ()  # (from_s, delay_s), sorted
+    repeat_s: float = inf  # after so long the delay is that of the start again, and the steps recur
 
 
-def occasion(steps: int, attempt: int) -> int:
-    """Which crossing this is, for one message on one link: after so many steps of its way, and at
-    which attempt of that step."""
-    return steps << 16 | attempt
+def occasion(rounds: int, steps: int, attempt: int) -> int:
+    """Which crossing this is, for one message on one link: how often it has set out afresh before,
+    after how many steps of its way, and at which attempt of that step."""
+    return rounds << 32 | steps << 16 | attempt
 
 
 class LinkWeather:
@@ -42,6 +47,9 @@ class LinkWeather:
     def __init__(self, a: str, b: str, conditions: Conditions, draws: Draws) -> None:
         self.conditions = conditions
         self.delay_s = conditions.delay_s
+        self._moves = bool(conditions.delay_steps)
+        self._steps_at = [from_s for from_s, _ in conditions.delay_steps]
+        self._delays_s = [self.delay_s, *(delay_s for _, delay_s in conditions.delay_steps)]
         self._rate = conditions.rate_bytes_per_s
         self._lost = draws.loss_test(conditions.loss_ratio, a, b)
         self._draws, self._ends = draws, "-".join(sorted((a, b)))
@@ -59,6 +67,10 @@ class LinkWeather:
             self._epoch, self._dark_epoch = epoch, self._fails_in(epoch)
         return self._dark_epoch or bool(bisect_right(self._outage_edges, now) & 1)
 
+    def delay_at(self, now: float) -> float:
+        """The delay of a frame that is put on the link at this instant."""
+        return self._delays_s[bisect_right(self._steps_at, now % self.conditions.repeat_s)]
+
     def arrival(self, size_bytes: int, message_id: int, occasion: int, now: float) -> float | None:
         """When a data frame that is put on the link now reaches the other end; None: never."""
         sent_at = now
@@ -68,7 +80,7 @@ class LinkWeather:
             return None
         if self._fails and self.dark(now):
             return None
-        return sent_at + self.delay_s
+        return sent_at + (self.delay_at(now) if self._moves else self.delay_s)
 
     def control_arrival(self, now: float) -> float | None:
         """The same for any other frame: small, and with a luck of its own."""
@@ -77,7 +89,7 @@ class LinkWeather:
             return None
         if self._fails and self.dark(now):
             return None
-        return now + self.delay_s
+        return now + (self.delay_at(now) if self._moves else self.delay_s)
 
     def free_at(self) -> float:
         """When the last data frame will have left the sender (rate-limited links)."""

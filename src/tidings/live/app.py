@@ -2,7 +2,8 @@
 
 It says where it listens, and ends in good order on SIGTERM or SIGINT. Attached to another process
 (`tidings up`) it also ends when its standard input does, so no broker outlives the one who started
-it; takes from there when the run began; and reports on standard output what changes.
+it; takes from there when the run began; and reports on standard output what changes. If it can
+store nothing any more it ends by itself, with exit code 1, so that neighbours route around it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tidings.live.server import LiveBroker
 STATUS_EVERY_S = 0.1
 SWITCH_INTERVAL_S = 0.001  # the trace's thread may hold up the event loop for so long
 GC_THRESHOLD = 50_000  # objects in cycles are few here; looking for them often is dear
+STORE_FAILED = 1  # exit code
 
 
 def run_broker(config: BrokerConfig, attached: bool = False, as_json: bool = True) -> None:
@@ -34,14 +36,17 @@ def run_broker(config: BrokerConfig, attached: bool = False, as_json: bool = Tru
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, 20, 20)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(config, attached, as_json))
+        failed = runner.run(_run(config, attached, as_json))
+    if failed:
+        sys.exit(STORE_FAILED)
 
 
-async def _run(config: BrokerConfig, attached: bool, as_json: bool) -> None:
+async def _run(config: BrokerConfig, attached: bool, as_json: bool) -> bool:
+    """The broker's whole life; whether it ended because it had to."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    live = LiveBroker(config)
+    live = LiveBroker(config, stop.set)
     await live.start()
     _announce(live, config, as_json)
     reporter = None
@@ -55,6 +60,7 @@ async def _run(config: BrokerConfig, attached: bool, as_json: bool) -> None:
     if attached:
         with suppress(OSError):  # nobody may be there to hear it
             _say({"lost_trace_rows": live.trace.lost_rows})  # the last rows are written, or not
+    return live.driver.failed
 
 
 class _Attachment(asyncio.Protocol):
@@ -91,7 +97,8 @@ def _announce(live: LiveBroker, config: BrokerConfig, as_json: bool) -> None:
         return
     print(
         f"Broker {config.name} serves MQTT on {config.host}:{live.mqtt_port} and neighbours on "
-        f"{config.host}:{live.link_port}; its trace goes to {config.traces}. Ctrl-C ends it.",
+        f"{config.host}:{live.link_port}; its trace goes to {config.traces}, durable messages "
+        f"to {config.store_file()}. Ctrl-C ends it.",
         flush=True,
     )
 

@@ -17,6 +17,7 @@ from tidings.core.estimates import LinkEstimate
 from tidings.core.policy import NotNegative, Policy, Positive, Ratio
 from tidings.core.topic import check_filter
 from tidings.core.weather import Conditions
+from tidings.routing import live_strategies
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 NAME = r"^[^/\s]+\Z"  # ids are made of names: `broker/client:filter`
@@ -38,12 +39,14 @@ class Estimate(_Table, frozen=True):
 class Emulate(_Table, frozen=True):
     """Conditions put upon what leaves for a neighbour; see `core.weather.Conditions`."""
 
-    delay_s: NotNegative = 0.0
+    delay_s: NotNegative = 0.0  # at the start, and for ever if there are no steps
     loss_ratio: Ratio = 0.0
     rate_bytes_per_s: Positive = inf
     failure_probability: Ratio = 0.0
     failure_epoch_s: Positive = 1.0
     outages: tuple[tuple[float, float], ...] = ()  # since `started_at`; sorted, disjoint
+    delay_steps: tuple[tuple[NotNegative, NotNegative], ...] = ()  # from then on: this delay_s
+    repeat_s: Positive = inf  # after so long the steps begin again
     processing_s: NotNegative = 0.0  # what the receiver is made to add to each data frame
 
     def conditions(self) -> Conditions:
@@ -54,6 +57,8 @@ class Emulate(_Table, frozen=True):
             self.failure_probability,
             self.failure_epoch_s,
             self.outages,
+            self.delay_steps,
+            self.repeat_s,
         )
 
 
@@ -100,7 +105,13 @@ class BrokerFile(_Table, frozen=True):
     incarnation: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0  # must grow; 0: taken from the clock
     started_at: float | None = None  # origin of emulated faults, Unix time; until then all is well
     traces: str = "traces"  # folder
+    store: str = ""  # folder for durable messages; empty: `store` in the folder of the traces
     flush_s: Positive = 1.0  # trace rows reach the disk this often
+
+    def store_file(self) -> Path:
+        """Where this broker writes down what must outlive it."""
+        folder = Path(self.store) if self.store else Path(self.traces) / "store"
+        return folder / f"{self.name}.db"
 
     def settings(self) -> Settings:
         """What the broker itself is set to, with the policies of this file."""
@@ -112,6 +123,15 @@ class BrokerConfig(BrokerFile, frozen=True, omit_defaults=True):
     """What a broker is told. Written down again it has no source, so that it can be read back."""
 
     source: str = ""  # the file it was read from
+
+    def __post_init__(self) -> None:
+        """Whoever makes one (a file, a scenario) hears at once which strategies cannot run live."""
+        named = [("broker.strategy", self.broker.strategy)]
+        named += [("policy.strategy", policy.strategy) for policy in self.policy if policy.strategy]
+        for field, strategy in named:
+            if strategy not in live_strategies():
+                accepted = f"one of {', '.join(live_strategies())}"
+                raise ConfigError(self.source or self.name, field, strategy, accepted)
 
 
 def load(path: Path) -> BrokerConfig:
@@ -141,12 +161,23 @@ def _faults(config: BrokerConfig) -> Iterator[tuple[str, object, str]]:
         names.add(neighbour.name)
         if pinned and neighbour.estimate is None:
             yield f"{where}.estimate", None, 'a delay_ms, because broker.estimates is "pinned"'
-        outages = neighbour.emulate.outages if neighbour.emulate else ()
-        edges = [edge for outage in outages for edge in outage]
-        if edges != sorted(set(edges)):
-            yield f"{where}.emulate.outages", outages, "[from, to] pairs, sorted and disjoint"
+        if neighbour.emulate:
+            yield from _faults_of_emulation(f"{where}.emulate", neighbour.emulate)
     for place, policy in enumerate(config.policy):
         try:
             check_filter(policy.topic)
         except FilterError as fault:
             yield f"policy[{place}].topic", policy.topic, f"a topic filter ({fault.problem})"
+
+
+def _faults_of_emulation(where: str, emulate: Emulate) -> Iterator[tuple[str, object, str]]:
+    edges = [edge for outage in emulate.outages for edge in outage]
+    if edges != sorted(set(edges)):
+        yield f"{where}.outages", emulate.outages, "[from, to] pairs, sorted and disjoint"
+    steps_at = [from_s for from_s, _ in emulate.delay_steps]
+    if steps_at != sorted(set(steps_at)):
+        accepted = "[from_s, delay_s] pairs, each from a later instant than the one before"
+        yield f"{where}.delay_steps", emulate.delay_steps, accepted
+    if steps_at and emulate.repeat_s <= steps_at[-1]:
+        accepted = f"an instant after the last step ({steps_at[-1]:g} s)"
+        yield f"{where}.repeat_s", emulate.repeat_s, accepted

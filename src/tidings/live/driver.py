@@ -1,39 +1,58 @@
 """How does a state machine run in the real world? Inputs in, effects carried out, one timer.
 
-All that one read brings is given to the broker first; then what it wants sent is written, once per
-link and once per client, and the timer is set. Nothing is awaited, so rounds never overlap.
+All that one read brings is given to the broker first; then what it wants stored is committed, what
+it wants sent is written, once per link and once per client, and the timer is set. Nothing is
+awaited, so rounds never overlap, and no frame leaves, emulated links included, before the commit.
+
+If the disk takes no more, the round is not carried out: all links are cut, so that nothing is
+acknowledged that was not stored, neighbours keep what is theirs, and the broker is to end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
 from math import inf
 from typing import assert_never
 
 from tidings.broker.broker import Broker
-from tidings.broker.effects import Deliver, Effect, Record, Send
+from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store
 from tidings.live.clock import Clock
 from tidings.live.deliveries import Deliveries
+from tidings.live.store import MessageStore, StoreError
 from tidings.live.tracefiles import TraceFiles
 from tidings.live.wire import Wire
 
 TIMER_GRAIN_S = 0.001  # of the event loop; less would be a busy loop
+LATE_S = 0.002  # a timer that fires later than this says that the process was held up
+
+log = logging.getLogger("tidings.store")
 
 
 class Driver:
     """One broker, and the world that carries out its effects."""
 
     def __init__(
-        self, broker: Broker, clock: Clock, trace: TraceFiles, deliveries: Deliveries
+        self,
+        broker: Broker,
+        clock: Clock,
+        trace: TraceFiles,
+        deliveries: Deliveries,
+        store: MessageStore,
+        fail: Callable[[], None],
     ) -> None:
+        """`fail()` is called once if nothing can be stored any more: the broker is to end."""
         self.broker, self.clock = broker, clock
         self.wires: dict[str, Wire] = {}
         self._trace, self._rows = trace, trace.rows
         self._deliveries, self._deliver = deliveries, deliveries.add
+        self._store, self._fail, self.failed = store, fail, False
         self._dirty: list[Wire] = []
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._wake_at = inf
+        self._excused = False  # whether a late timer has waited once already
 
     def add_wire(self, neighbour: str) -> Wire:
         wire = self.wires[neighbour] = Wire(neighbour, self.link_ready, self._dirty)
@@ -49,11 +68,17 @@ class Driver:
                 self._deliver(effect)
             elif type(effect) is Send:
                 self.wires[effect.neighbour].send(effect, now)
+            elif type(effect) is Store:
+                self._store.keep(effect.parcel, now)
+            elif type(effect) is Forget:
+                self._store.forget(effect.message, effect.destinations)
             else:
                 assert_never(effect)
 
     def settle(self) -> None:
-        """The end of a round: write what was gathered, and set the timer."""
+        """The end of a round: store, then write what was gathered, and set the timer."""
+        if self._store.urgent and not self.commit():
+            return
         self._deliveries.flush()
         if self._dirty:
             for wire in self._dirty:
@@ -61,6 +86,21 @@ class Driver:
             self._dirty.clear()
         self._trace.relieve()
         self._set_timer()
+
+    def commit(self) -> bool:
+        """Puts on the disk what the broker wants there; if that fails, nothing leaves any more."""
+        try:
+            self._store.commit()
+        except StoreError as failure:
+            for wire in self.wires.values():
+                wire.cut()
+            self._dirty.clear()
+            if not self.failed:
+                self.failed = True
+                log.error("%s. No durable message can be kept, so this broker ends.", failure)
+                self._fail()
+            return False
+        return True
 
     # ---- inputs that are a round of their own
 
@@ -101,7 +141,13 @@ class Driver:
         self._timer = self._loop.call_later(in_s, self._tick)
 
     def _tick(self) -> None:
-        self._timer, self._wake_at = None, inf
         now = self.clock()
+        if now - self._wake_at > LATE_S and not self._excused:
+            # This process was held up: answers that came in time may wait to be read, and the
+            # event loop fires timers first. They get one turn before anybody's patience ends.
+            self._excused = True
+            self._timer = self._loop.call_later(TIMER_GRAIN_S, self._tick)
+            return
+        self._timer, self._wake_at, self._excused = None, inf, False
         self.carry_out(self.broker.tick(now), now)
         self.settle()

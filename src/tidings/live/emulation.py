@@ -96,7 +96,7 @@ class Emulation:
             arrival = weather.control_arrival(since_s)
             return None if arrival is None else started_at + arrival
         envelope = frame.envelope
-        crossing = occasion(len(envelope.path), send.attempt)
+        crossing = occasion(envelope.rounds, len(envelope.path), send.attempt)
         arrival = weather.arrival(send.size_bytes, envelope.message.id, crossing, since_s)
         if self._limited:
             free_at = started_at + weather.free_at()

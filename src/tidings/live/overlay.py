@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from tidings.live.clock import Clock
 from tidings.live.config import BrokerConfig
 from tidings.live.processes import BrokerProcess
@@ -25,10 +27,13 @@ class Overlay:
     """All brokers of a run, each in its own process."""
 
     def __init__(self, configs: Mapping[str, BrokerConfig], folder: Path, clock: Clock) -> None:
-        """`folder` takes the brokers' configuration files."""
+        """`folder` takes the brokers' configuration files, and what they store: a broker that fails
+        and returns finds its messages there, another run with a folder of its own does not."""
         folder.mkdir(parents=True, exist_ok=True)
         self.brokers = {
-            name: BrokerProcess(config, folder / f"{number:03}.toml")
+            name: BrokerProcess(
+                replace(config, store=str(folder.absolute())), folder / f"{number:03}.toml"
+            )
             for number, (name, config) in enumerate(configs.items())
         }
         self._clock = clock

@@ -1,13 +1,14 @@
-"""What is one live broker made of? Its state machine, a driver, clients, links, a trace.
+"""What is one live broker made of? Its state machine, a driver, clients, links, a trace, a store.
 
-It listens first, then dials its neighbours. When it ends it says goodbye to its clients, closes its
-links, and writes the last trace rows.
+It takes up what an earlier incarnation stored, listens, then dials its neighbours. When it ends it
+says goodbye to its clients, closes its links, and writes the last trace rows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -23,18 +24,23 @@ from tidings.live.driver import Driver
 from tidings.live.emulation import Emulation, Origin
 from tidings.live.links import Links
 from tidings.live.mqtt_front import MqttFront
+from tidings.live.store import MessageStore, StoreError
 from tidings.live.tracefiles import TraceFiles, check_writable
 
 INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; 31 bits of quarter seconds last until 2042
 QUIET_WITHIN_S = 2.0  # for clients and neighbours to take what was written, when it ends
 
+log = logging.getLogger("tidings.store")
+
 
 class LiveBroker:
     """One broker with its sockets and files, inside a running event loop."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, fail: Callable[[], None] = lambda: None) -> None:
+        """`fail()` is called if it can go on no longer and is to be stopped."""
         self._config, self._clock = config, wall_clock()
         self._check_traces()
+        self.store = self._open_store()
         incarnation = config.incarnation or _incarnation(self._clock())
         known = {neighbour.name: neighbour.known() for neighbour in config.neighbour}
         self.broker = Broker(config.name, config.settings(), known, incarnation)
@@ -42,7 +48,7 @@ class LiveBroker:
         self.origin = Origin(config.started_at)
         self._draws = Draws(config.seed)
         deliveries = Deliveries()
-        self.driver = Driver(self.broker, self._clock, self.trace, deliveries)
+        self.driver = Driver(self.broker, self._clock, self.trace, deliveries, self.store, fail)
         self.front = MqttFront(self.driver, deliveries, config.mqtt)
         self.links = Links(self.driver, config.neighbour, self._draws)
         for neighbour in config.neighbour:
@@ -54,6 +60,7 @@ class LiveBroker:
     async def start(self) -> None:
         """Listens; links may take a little longer."""
         try:
+            self._restore()
             self.link_port = await self._listen(self.links.accept, "link_port")
             self.mqtt_port = await self._listen(self.front.accept, "mqtt_port")
         except ConfigError:
@@ -73,6 +80,7 @@ class LiveBroker:
         if self._flusher:
             self._flusher.cancel()
         self.driver.close()
+        self.store.close()
         self.trace.close()
 
     def status(self) -> dict[str, Any]:
@@ -81,6 +89,7 @@ class LiveBroker:
             "links": self.links.up(),
             "subscriptions": self.broker.subscriptions,
             "lost_trace_rows": self.trace.lost_rows,
+            "stored": len(self.store),
         }
 
     def _check_traces(self) -> None:
@@ -90,6 +99,33 @@ class LiveBroker:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise self._fault("traces", f"a folder that can be written (here: {why})") from None
+
+    def _open_store(self) -> MessageStore:
+        try:
+            return MessageStore(self._config.store_file())
+        except StoreError as error:
+            raise self._bad_store(error) from None
+
+    def _restore(self) -> None:
+        """What an earlier incarnation had stored is this one's to deliver."""
+        now = self._clock()
+        try:
+            stored = self.store.restore(now)
+        except StoreError as error:
+            raise self._bad_store(error) from None
+        if stored:
+            log.info("%d stored messages are taken up", len(stored))
+        self.driver.carry_out(self.broker.restore(stored, now), now)
+        self.driver.settle()
+
+    def _bad_store(self, error: StoreError) -> ConfigError:
+        config = self._config
+        accepted = (
+            f"a folder where this broker can keep durable messages (here: {error}); a damaged file "
+            "can be moved away, and the messages in it are then lost"
+        )
+        folder = str(config.store_file().parent)
+        return ConfigError(config.source or config.name, "store", folder, accepted)
 
     def _fault(self, field: str, accepted: str) -> ConfigError:
         config = self._config
@@ -140,6 +176,7 @@ class LiveBroker:
         while True:
             await asyncio.sleep(self._config.flush_s)
             self.trace.flush()
+            self.driver.commit()
 
 
 def _incarnation(now: float) -> int:

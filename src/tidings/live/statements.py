@@ -18,7 +18,7 @@ from tidings.mqtt.packets import Publish
 from tidings.mqtt.properties import Pairs, Properties
 from tidings.mqtt.publishing import headers_of
 from tidings.mqtt.reasons import ReasonCode
-from tidings.routing import ROUTERS
+from tidings.routing import live_strategies
 
 REMEMBERED = 8_192  # statements; then it starts afresh
 
@@ -64,7 +64,8 @@ def wishes(broker: str, client: str, topics: list[str], pairs: Pairs) -> list[Su
 
 
 def _check_strategy(contract: Contract) -> None:
-    if contract.strategy and contract.strategy not in ROUTERS:
-        accepted = ", ".join(sorted(ROUTERS))
-        problem = f"user property strategy is {contract.strategy!r}, but accepted is: {accepted}."
+    stated = contract.strategy
+    if stated and stated not in live_strategies():
+        accepted = f"one of {', '.join(live_strategies())}"
+        problem = f"user property strategy is {stated!r}, but accepted is: {accepted}."
         raise WireError(problem, ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR)

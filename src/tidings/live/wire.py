@@ -46,6 +46,12 @@ class Wire:
         if self.emulation:
             self.emulation.clear()
 
+    def cut(self) -> None:
+        """Ends the connection at once: nothing that was not written leaves."""
+        if self.transport is not None:
+            self.transport.abort()
+            self.disconnected()
+
     def open(self) -> None:
         """Tells the broker for the first time what the link takes."""
         self.ready(self.emulation.room_bytes if self.emulation else HIGH_WATER_BYTES)

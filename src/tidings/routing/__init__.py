@@ -3,13 +3,28 @@
 from collections.abc import Callable
 
 from tidings.routing.base import Router
+from tidings.routing.dcrd import Dcrd
 from tidings.routing.direct import Direct
 from tidings.routing.flooding import Flooding
+from tidings.routing.multipath import Multipath
+from tidings.routing.options import Options
+from tidings.routing.oracle import Oracle
 from tidings.routing.trees import Tree, expected_delay, hop_count
 
-ROUTERS: dict[str, Callable[[], Router]] = {
-    "direct": Direct,
-    "d-tree": lambda: Tree(expected_delay),
-    "r-tree": lambda: Tree(hop_count),
-    "flooding": Flooding,
+ROUTERS: dict[str, Callable[[Options], Router]] = {
+    "direct": lambda options: Direct(),
+    "d-tree": lambda options: Tree(expected_delay),
+    "r-tree": lambda options: Tree(hop_count),
+    "dcrd": Dcrd,
+    "multipath": lambda options: Multipath(),
+    "oracle": Oracle,
+    "flooding": lambda options: Flooding(),
 }
+
+# Strategies that need to know what no deployment can know.
+SIMULATOR_ONLY: frozenset[str] = frozenset({"oracle"})
+
+
+def live_strategies() -> list[str]:
+    """The names a live broker accepts, sorted."""
+    return sorted(ROUTERS.keys() - SIMULATOR_ONLY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ class Hop(Struct, frozen=True, gc=False):
 
     neighbour: str
     destinations: tuple[Destination, ...]
+    plan: tuple[tuple[str, ...], ...] = ()  # whole paths from here on; empty: as before
 
 
 class Route(Struct, frozen=True, gc=False):
@@ -24,6 +25,7 @@ class Route(Struct, frozen=True, gc=False):
 
     hops: tuple[Hop, ...]
     stranded: tuple[Destination, ...] = ()
+    reason: str = ""  # why they are stranded; empty: what the broker has seen itself
 
 
 class View:
@@ -35,6 +37,7 @@ class View:
         self.neighbours: tuple[str, ...] = ()  # those whose link is up, sorted
         self.severed: tuple[str, ...] = ()  # those whose link is down, sorted
         self.links: Mapping[str, Mapping[str, LinkEstimate]] = {}  # from → to, all brokers
+        self.serves = False  # somebody subscribes here, or has done so
 
 
 class Router(Protocol):
@@ -45,7 +48,30 @@ class Router(Protocol):
         ...
 
     def reroute(self, parcel: Parcel, failed: str, view: View, now: float) -> Route:
-        """Where instead, after `failed` never acknowledged the parcel."""
+        """Where instead, after `failed` never acknowledged the parcel, which says so now."""
+        ...
+
+
+@runtime_checkable
+class Talks(Protocol):
+    """A strategy whose routers at different brokers tell each other things. What they say is theirs
+    alone: brokers carry it to all neighbours, and repeat it until it is acknowledged."""
+
+    @property
+    def has_news(self) -> bool:
+        """Is there something to tell that no change of the view announces?"""
+        ...
+
+    def news(self, view: View) -> bytes | None:
+        """What has changed since the last time, for all neighbours; None: nothing."""
+        ...
+
+    def introduction(self, view: View) -> bytes | None:
+        """All there is to say, for a neighbour that may have missed any of it."""
+        ...
+
+    def hear(self, neighbour: str, news: bytes, serial: int, view: View) -> None:
+        """A neighbour says this. What it said later has a higher serial, even if it came first."""
         ...
 
 

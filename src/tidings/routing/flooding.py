@@ -21,7 +21,8 @@ class Flooding(NeverReroutes):
         self._told = Memory(REMEMBER_S)
 
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
-        if self._told.repeated(parcel.message.id, now):
+        known = self._told.repeated(parcel.message.id, now)
+        if known and len(parcel.path) > 1:  # one that begins here is told, even if it is once more
             return Route(())
         onwards = [neighbour for neighbour in view.neighbours if neighbour not in parcel.path]
         hops = tuple(Hop(neighbour, parcel.destinations) for neighbour in onwards)

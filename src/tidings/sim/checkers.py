@@ -1,7 +1,10 @@
 """Laws that every run must keep, watched while it runs.
 
 - Nothing is delivered that was not published.
-- Nothing is delivered twice to one subscription, unless its broker restarted and forgot.
+- Nothing is delivered twice to one subscription, unless its broker restarted and forgot, or the
+  message is durable: such a one is tried for longer than anybody remembers.
+- No copy crosses a link twice in the same direction: forwarding never loops. (A repeat after a
+  timeout is the same crossing; a message that starts afresh after a pause is a new copy.)
 - Every publication to every interested subscription ends delivered, dropped with a reason, or in
   flight at the end: nothing vanishes.
 
@@ -11,6 +14,7 @@ A broken law raises `CheckFailed` with the seed: rerunning that seed is the bug 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from tidings.core.errors import CheckFailed
 from tidings.core.message import Message, Parcel
@@ -55,6 +59,13 @@ class Checker:
         if len(served) >= len(self._interested[message.id]):
             self._settle(message.id, served)
 
+    def sent(self, broker: str, neighbour: str, path: tuple[str, ...]) -> None:
+        """A copy that has come along this path leaves for a neighbour."""
+        for a, b in pairwise(path):
+            if a == broker and b == neighbour:
+                way = " → ".join((*path, neighbour))
+                self._fail(f"a copy crosses the link {broker} → {neighbour} again: {way}")
+
     def restarted(self, broker: str) -> None:
         """A broker came back, without memory of what it delivered before."""
         self._forgetful.add(broker)
@@ -78,7 +89,7 @@ class Checker:
 
     def _again(self, message: Message, subscriptions: tuple[str, ...], count: int) -> None:
         self.deliveries -= count
-        if _home(subscriptions[0]) not in self._forgetful:
+        if _home(subscriptions[0]) not in self._forgetful and not message.contract.durable:
             self._fail(f"message {message.id} was delivered twice to one of {subscriptions}")
 
     def _settle(self, message: int, served: set[str]) -> None:

@@ -16,12 +16,14 @@ def conditions(
     links = scenario.links
     return {
         (link.a, link.b): Conditions(
-            delay_s=link.delay_s,
+            delay_s=link.start_delay_s,
             loss_ratio=links.loss_ratio,
             rate_bytes_per_s=links.rate_kbit_per_s * 1000 / 8,
             failure_probability=links.failure_probability,
             failure_epoch_s=links.failure_epoch_s,
             outages=outages.links[link.a, link.b],
+            delay_steps=link.delay_steps,
+            repeat_s=link.repeat_s,
         )
         for link in overlay.links
     }
@@ -29,7 +31,7 @@ def conditions(
 
 def estimates(scenario: Scenario, overlay: Topology, broker: str) -> dict[str, LinkEstimate | None]:
     """What a broker is told of its links before it starts: nothing if it is to measure, else the
-    long-run truth (delay with processing, delivery over losses and failures, time per byte)."""
+    long-run truth (mean delay and processing, delivery over losses and failures, time per byte)."""
     if scenario.settings().estimates == "measured":
         return dict.fromkeys(overlay.neighbours(broker))
     links = scenario.links

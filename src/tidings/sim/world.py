@@ -14,7 +14,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from tidings.broker.broker import Broker
-from tidings.broker.effects import Deliver, Effect, Record, Send
+from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store
 from tidings.broker.frames import Ack, Data, Frame
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.message import Message, Parcel
@@ -24,6 +24,7 @@ from tidings.core.trace import Dropped, Published, Reason, Row
 from tidings.core.weather import LinkWeather, occasion
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
+from tidings.sim.disk import Disk
 from tidings.sim.faults import outages
 from tidings.sim.network import conditions, estimates
 from tidings.sim.scenario import Publisher, Scenario
@@ -46,12 +47,13 @@ class Result(Struct, frozen=True):
 class _Node:
     """A broker and its place in the physical world."""
 
-    __slots__ = ("alive", "broker", "incarnation", "name", "wake_at", "wires")
+    __slots__ = ("alive", "broker", "disk", "incarnation", "name", "wake_at", "wires")
 
     def __init__(self, name: str, broker: Broker) -> None:
         self.name, self.broker, self.incarnation, self.alive = name, broker, 1, True
         self.wake_at = inf  # of the event on the agenda
         self.wires: dict[str, _Wire] = {}
+        self.disk = Disk()
 
 
 class _Wire:
@@ -96,6 +98,7 @@ class World:
         self._processing_s = scenario.links.processing_ms / 1000
         self._instant_acks = scenario.links.ack == "instant"
         self._hops = self._unpublished = 0
+        self._outages = outages(scenario, self._overlay)
         self._nodes = {name: _Node(name, self._broker(name, 1)) for name in self._overlay.brokers}
         self._lay_wires(self._overlay)
 
@@ -123,10 +126,10 @@ class World:
 
     def _broker(self, name: str, incarnation: int) -> Broker:
         known = estimates(self._scenario, self._overlay, name)
-        return Broker(name, self._settings, known, incarnation)
+        return Broker(name, self._settings, known, incarnation, self._crossing_s)
 
     def _lay_wires(self, overlay: Topology) -> None:
-        draws, plan = self._scenario.draws(), outages(self._scenario, overlay)
+        draws, plan = self._scenario.draws(), self._outages
         for (a, b), link in conditions(self._scenario, overlay, plan).items():
             for start, end in ((a, b), (b, a)):
                 weather = LinkWeather(start, end, link, draws)
@@ -156,6 +159,8 @@ class World:
         for node in self._nodes.values():
             if node.alive:
                 yield from node.broker.holding()
+            else:
+                yield from node.disk.parcels()
         for _, _, frame in self._agenda.pending():
             if isinstance(frame, Data):
                 envelope = frame.envelope
@@ -208,11 +213,13 @@ class World:
         self._carry_out(node, node.broker.close(now), now)  # what it sent was carried all the same
         node.alive = False
         for parcel in node.broker.holding():
+            if parcel.durable:
+                continue  # it is on the disk
             owed = tuple(destination.broker for destination in parcel.destinations)
             lost = Dropped(now, node.name, parcel.message.id, Reason.BROKER_FAILED, owed)
             self._carry_out(node, [Record(lost)], now)
         for wire in node.wires.values():
-            at = now + wire.weather.delay_s
+            at = now + wire.weather.delay_at(now)
             self._agenda.add(at, FAULT, self._link_down, wire.receiver, node.name)
 
     def _restart(self, node: _Node, _: object, __: object, now: float) -> None:
@@ -223,10 +230,11 @@ class World:
         node.alive, node.wake_at = True, inf
         for neighbour, wire in node.wires.items():
             if wire.receiver.alive:
-                at = now + 2 * wire.weather.delay_s  # a handshake
+                at = now + 2 * wire.weather.delay_at(now)  # a handshake
                 self._agenda.add(at, FAULT, self._link_up, node, neighbour)
                 self._agenda.add(at, FAULT, self._link_up, wire.receiver, node.name)
         self._subscribe_clients(node, now)
+        self._carry_out(node, node.broker.restore(node.disk.restore(), now), now)
 
     def _link_up(self, node: _Node, neighbour: str, _: object, now: float) -> None:
         if node.alive and node.wires[neighbour].receiver.alive:
@@ -252,6 +260,10 @@ class World:
                 self._record(effect.row)
             elif type(effect) is Deliver:
                 self._checker.delivered(effect.message, effect.subscriptions)
+            elif type(effect) is Store:
+                node.disk.keep(effect.parcel)
+            elif type(effect) is Forget:
+                node.disk.forget(effect.message, effect.destinations)
             else:
                 assert_never(effect)
         wake_at = node.broker.wake_at()
@@ -264,7 +276,10 @@ class World:
         if type(frame) is Data:
             self._hops += 1
             envelope = frame.envelope
-            crossing = occasion(len(envelope.path), send.attempt)
+            steps = len(envelope.path)
+            if steps > 2:  # nobody who has held it before is left to be met any earlier
+                self._checker.sent(node.name, send.neighbour, envelope.path)
+            crossing = occasion(envelope.rounds, steps, send.attempt)
             at = wire.weather.arrival(send.size_bytes, envelope.message.id, crossing, now)
             if wire.limited:
                 free_at = wire.weather.free_at()
@@ -277,6 +292,18 @@ class World:
             at = wire.weather.control_arrival(now)
         if at is not None:
             self._agenda.add(at, ARRIVAL, self._arrive, wire.receiver, node.name, frame)
+
+    def _crossing_s(self, a: str, b: str, at: float) -> float:
+        """How long a message from a to b will take that is sent then: for strategies that may know
+        what is to come. Inf: it will not arrive."""
+        weather = self._nodes[a].wires[b].weather
+        if weather.dark(at):
+            return inf
+        crossing_s = weather.delay_at(at) + self._processing_s
+        down = self._outages.brokers[b]
+        if down and any(start <= at + crossing_s < end for start, end in down):
+            return inf
+        return crossing_s
 
     def _record(self, row: Row) -> None:
         self._recorder.record(row)

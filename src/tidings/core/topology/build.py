@@ -105,10 +105,11 @@ class Rtt(Parameters, frozen=True):
     path: str = "data/seattle_rtt_20x50.parquet"
     hosts: Count = 20
     slice_number: int | None = None
+    slice_s: Annotated[float, Meta(ge=0.0, le=1e8)] = 0.0
 
     def build(self, site: Site) -> Topology:
-        path = site.folder / self.path
-        return from_rtt_matrix(path, self.hosts, site.draws, self.slice_number, site.source)
+        path, slices = site.folder / self.path, (self.slice_number, self.slice_s)
+        return from_rtt_matrix(path, self.hosts, site.draws, *slices, source=site.source)
 
 
 GENERATORS: Mapping[str, type[Parameters]] = {

@@ -1,9 +1,12 @@
 """What is an overlay? Brokers by name and undirected links, each with a one-way delay.
 
+A link's delay is one number, what it is in the long run: deadlines and pinned estimates are made of
+it. Where measurements say how it moves around that, the link also has its steps, for the physics.
+
 A `Topology` that exists is valid: names are unique, a link joins two different known brokers, no
-two links join the same pair, and delays are finite and not negative. `connect` is the way to make
-one from loose pairs; it puts the ends and the links in the order of the brokers, so that equal
-overlays are equal values.
+two links join the same pair, delays are finite and not negative, and steps are in order. `connect`
+is the way to make one from loose pairs; it puts the ends and the links in the order of the brokers,
+so that equal overlays are equal values.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -26,12 +29,18 @@ _NAME = re.compile(r"[^/\s]+")  # a subscription's id begins with its broker's n
 MAX_BROKERS = 1000  # a full mesh of them has half a million links, which still takes only seconds
 
 
-class Link(Struct, frozen=True):
+class Link(Struct, frozen=True, omit_defaults=True):
     """An undirected link; `a` comes before `b` among the brokers."""
 
     a: BrokerId
     b: BrokerId
-    delay_s: float
+    delay_s: float  # the mean, if it moves
+    delay_steps: tuple[tuple[float, float], ...] = ()  # (from_s, delay_s), sorted, the first from 0
+    repeat_s: float = inf  # after so long the steps begin again
+
+    @property
+    def start_delay_s(self) -> float:
+        return self.delay_steps[0][1] if self.delay_steps else self.delay_s
 
 
 class Topology(Struct, frozen=True, dict=True):
@@ -153,7 +162,19 @@ def _check_links(brokers: tuple[BrokerId, ...], links: tuple[Link, ...]) -> None
             raise ConfigError("topology", "links", ends, "two brokers, in the order of the brokers")
         if ends in seen:
             raise ConfigError("topology", "links", ends, "one link for each pair of brokers")
-        if not (isfinite(link.delay_s) and link.delay_s >= 0):
-            accepted = f"a finite delay of 0 s or more on the link {link.a}-{link.b}"
-            raise ConfigError("topology", "delay_s", link.delay_s, accepted)
+        _check_delays(link)
         seen.add(ends)
+
+
+def _check_delays(link: Link) -> None:
+    steps_at = [from_s for from_s, _ in link.delay_steps]
+    for delay_s in (link.delay_s, *(delay_s for _, delay_s in link.delay_steps)):
+        if not (isfinite(delay_s) and delay_s >= 0):
+            accepted = f"a finite delay of 0 s or more on the link {link.a}-{link.b}"
+            raise ConfigError("topology", "delay_s", delay_s, accepted)
+    if steps_at and (steps_at[0] != 0 or steps_at != sorted(set(steps_at))):
+        accepted = f"steps on the link {link.a}-{link.b} from 0 s on, each after the one before"
+        raise ConfigError("topology", "delay_steps", steps_at, accepted)
+    if steps_at and not link.repeat_s > steps_at[-1]:
+        accepted = f"an instant after the last step of the link {link.a}-{link.b}"
+        raise ConfigError("topology", "repeat_s", link.repeat_s, accepted)

@@ -5,6 +5,10 @@ source, target and rtt_ms. A link's one-way delay is half the median round trip 
 mean of the two directions where both were measured; two hosts without a measurement have no link.
 The median, because such times are heavy-tailed: in the Seattle data a link's 99th percentile is
 about twenty times its median.
+
+Or the delay follows the slices (`rtt_slices`): each lasts `slice_s`, and after the last the first
+comes again, so that the mean over the slices, which the link then has as its delay, is true of the
+long run. A link is there all the time, and its delay in steps.
 """
 
 from __future__ import annotations
@@ -16,10 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
 from tidings.core.errors import ConfigError
 from tidings.core.rng import Draws
-from tidings.core.topology.graph import Topology, connect
+from tidings.core.topology.graph import BrokerId, Topology, connect
+from tidings.core.topology.rtt_slices import slice_delays_s
 
 COLUMNS = ("slice", "source", "target", "rtt_ms")
 
@@ -29,13 +35,17 @@ def from_rtt_matrix(
     hosts: int,
     draws: Draws,
     slice_number: int | None = None,
+    slice_s: float = 0.0,
     source: str = "",
 ) -> Topology:
-    """`hosts` of the file's hosts, drawn; the median over all slices, or the one slice named.
+    """`hosts` of the file's hosts, drawn; the median over all slices, or the one slice named, or
+    all of them one after the other, for `slice_s` each.
 
     A broker keeps its host's number in its name (h07), so that it can be found in the data.
     """
     source = source or str(path)
+    if slice_s and slice_number is not None:
+        raise ConfigError(source, "slice_s", slice_s, "0, because slice_number names the one slice")
     table = _rows(path, slice_number, source)
     known = np.union1d(table["source"], table["target"]).tolist()
     if not 2 <= hosts <= len(known):
@@ -43,11 +53,31 @@ def from_rtt_matrix(
     chosen = sorted(draws.chosen(known, hosts, "rtt-hosts"))
     width = len(str(max(known)))
     names = {host: f"h{host:0{width}}" for host in chosen}
+    if slice_s:
+        return _moving(names, slice_delays_s(table, chosen), slice_s, source)
     links = [
         (names[a], names[b], round_trip_ms / 2 / 1000)
         for (a, b), round_trip_ms in _round_trips_ms(table, chosen).items()
     ]
     return connect(list(names.values()), links, source)
+
+
+def _moving(
+    names: dict[int, BrokerId],
+    delays_s: dict[tuple[int, int], list[float]],
+    slice_s: float,
+    source: str,
+) -> Topology:
+    """The overlay of these pairs, with a delay for each slice."""
+    by_name = {(names[a], names[b]): in_slices for (a, b), in_slices in delays_s.items()}
+    means = [(*ends, sum(in_slices) / len(in_slices)) for ends, in_slices in by_name.items()]
+    overlay = connect(list(names.values()), means, source)
+    links = []
+    for link in overlay.links:
+        in_slices = by_name[link.a, link.b]
+        steps = tuple((number * slice_s, delay_s) for number, delay_s in enumerate(in_slices))
+        links.append(replace(link, delay_steps=steps, repeat_s=len(in_slices) * slice_s))
+    return Topology(overlay.brokers, tuple(links))
 
 
 def _rows(path: Path, slice_number: int | None, source: str) -> dict[str, npt.NDArray[np.float64]]:

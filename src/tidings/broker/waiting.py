@@ -1,0 +1,56 @@
+"""Where do parcels wait to which no way is known just now?
+
+Durable messages, and with `exhausted = "retry"` those that have tried every way, are routed afresh
+after a while, the older the more rarely, until they are late for everybody. A link that comes up
+makes all of them try soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from math import inf
+
+from tidings.core.message import Parcel
+
+LONGEST_PAUSE = 32.0  # times the shortest
+PAUSE_PER_AGE = 0.5  # so that a message's tries grow rarer by the same factor each time
+
+
+class WaitingRoom:
+    """Parcels that will be tried again, in the order of when."""
+
+    def __init__(self, retry_every_s: float, most: int) -> None:
+        self._every_s, self._most = retry_every_s, most
+        self._waiting: list[tuple[float, int, Parcel]] = []  # heap of (due at, serial, parcel)
+        self._serial = 0
+        self.due_at = inf  # when the first will be tried
+
+    def __iter__(self) -> Iterator[Parcel]:
+        return (parcel for _, _, parcel in self._waiting)
+
+    def take(self, parcel: Parcel, now: float) -> bool:
+        """Keep a parcel until its next try; False if the room is full, which it never is for what
+        must not be lost."""
+        if len(self._waiting) >= self._most and not parcel.durable:
+            return False
+        age_s, shortest_s = now - parcel.born_at, self._every_s
+        pause_s = max(shortest_s, min(PAUSE_PER_AGE * age_s, LONGEST_PAUSE * shortest_s))
+        self._serial += 1
+        heappush(self._waiting, (now + pause_s, self._serial, parcel))
+        self.due_at = self._waiting[0][0]
+        return True
+
+    def due(self, now: float) -> Iterator[Parcel]:
+        """Parcels whose time has come; each is given out once."""
+        while self.due_at <= now:
+            parcel = heappop(self._waiting)[2]
+            self.due_at = self._waiting[0][0] if self._waiting else inf
+            yield parcel
+
+    def hasten(self, now: float) -> None:
+        """Something has changed for the better: all shall try soon."""
+        soon = now + self._every_s
+        self._waiting = [(min(due, soon), serial, p) for due, serial, p in self._waiting]
+        heapify(self._waiting)
+        self.due_at = min(self.due_at, soon) if self._waiting else inf

@@ -1,0 +1,204 @@
+"""How does a durable message outlive the broker that answers for it? It is written down first.
+
+One SQLite file per broker. In WAL mode a commit is an append and one fsync; what was committed
+survives a killed process and a machine that lost power. All that one round of the driver stores is
+one commit, which ends before anything of that round leaves. Striking out is in no hurry and waits
+for company: what is struck out too late is at worst sent twice.
+
+An age is stored with the wall clock's instant, so that the time between two incarnations counts; a
+wall clock that was set back meanwhile takes nothing away. Copies are counted: a message may come
+back to a broker before the answer does that says it was handed on, and is then still stored once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from tidings.broker.frames import HEADER_BYTES
+from tidings.core.contract import Destination
+from tidings.core.errors import TidingsError
+from tidings.core.message import Envelope, Parcel, expiry
+
+LOCKED_WITHIN_S = 5.0  # an earlier incarnation that is still ending holds the file for so long
+LONGEST_S = 3e8  # ten years, of age or downtime; what is longer is a clock that nobody had set
+FORMAT = 1
+TABLES = """
+BEGIN;
+CREATE TABLE message (id INTEGER PRIMARY KEY, stored_at REAL NOT NULL, envelope BLOB NOT NULL);
+CREATE TABLE owed (message INTEGER NOT NULL, broker TEXT NOT NULL, destination BLOB NOT NULL,
+                   PRIMARY KEY (message, broker)) WITHOUT ROWID;
+PRAGMA user_version = 1;
+COMMIT;
+"""
+READ = """
+SELECT id, stored_at, envelope, destination FROM message JOIN owed ON message = id
+ORDER BY stored_at, id, broker
+"""
+
+_encode = msgspec.msgpack.Encoder().encode
+_envelopes = msgspec.msgpack.Decoder(Envelope)
+_destinations = msgspec.msgpack.Decoder(Destination)
+
+_Row = tuple[int, float, bytes, bytes]
+
+
+class StoreError(TidingsError):
+    """A store that cannot be opened, or has failed: nothing more can be written down."""
+
+
+class MessageStore:
+    """The durable messages that one broker answers for, on its disk."""
+
+    def __init__(self, path: Path, wall: Callable[[], float] = time.time) -> None:
+        """Opens the file, or makes it; nobody else can use it meanwhile."""
+        self.path, self._wall = path, wall
+        self.urgent = False  # something was stored that must be on the disk before it is answered
+        self._failure: StoreError | None = None
+        self._copies: dict[int, dict[str, int]] = {}  # held of each message, by destination
+        # What the next commit writes, or strikes out where there is None.
+        self._messages: dict[int, tuple[float, bytes] | None] = {}
+        self._owed: dict[tuple[int, str], bytes | None] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = _open(path)
+        except (OSError, ValueError, sqlite3.Error) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise StoreError(f"{path} cannot be used: {why}") from None
+
+    def __len__(self) -> int:
+        """How many messages it holds, or will after the next commit."""
+        return len(self._copies)
+
+    # ---- what the broker wants written
+
+    def keep(self, parcel: Parcel, now: float) -> None:
+        """What this parcel owes is to be on the disk after the next commit."""
+        message = parcel.message.id
+        copies = self._copies.get(message)
+        if copies is None:
+            copies = self._copies[message] = {}
+            self._messages[message] = (self._wall(), _encode(_envelope(parcel, now)))
+        for destination in parcel.destinations:
+            broker = destination.broker
+            held = copies.get(broker, 0)
+            copies[broker] = held + 1
+            if not held:
+                self._owed[message, broker] = _encode(destination)
+                self.urgent = True
+
+    def forget(self, message: int, brokers: tuple[str, ...]) -> None:
+        """One copy fewer to these destinations; the last one is struck out by some later commit."""
+        copies = self._copies.get(message, {})
+        for broker in brokers:
+            held = copies.get(broker, 0)
+            if held > 1:
+                copies[broker] = held - 1
+            elif held:
+                del copies[broker]
+                self._owed[message, broker] = None
+                if not copies:
+                    del self._copies[message]
+                    self._messages[message] = None
+
+    def commit(self) -> None:
+        """All that was kept is on the disk when this returns. After a failure it never succeeds:
+        a disk that has lost a write may deny it the next time it is asked."""
+        if self._failure:
+            raise self._failure
+        if not self._owed:
+            return
+        try:
+            self._write()
+        except sqlite3.Error as error:
+            self._failure = StoreError(f"{self.path} cannot be written: {error}")
+            raise self._failure from None
+        self._messages, self._owed, self.urgent = {}, {}, False
+
+    def _write(self) -> None:
+        messages, owed, run = self._messages, self._owed, self._database.executemany
+        with self._database:
+            run(
+                "DELETE FROM message WHERE id = ?", ((m,) for m, row in messages.items() if not row)
+            )
+            run(
+                "DELETE FROM owed WHERE message = ? AND broker = ?",
+                (key for key, row in owed.items() if row is None),
+            )
+            run(
+                "INSERT OR REPLACE INTO message VALUES (?, ?, ?)",
+                ((m, *row) for m, row in messages.items() if row),
+            )
+            run(
+                "INSERT OR REPLACE INTO owed VALUES (?, ?, ?)",
+                ((*key, row) for key, row in owed.items() if row is not None),
+            )
+
+    def close(self) -> None:
+        """Strikes out what is left to strike out, if it can, and lets go of the file."""
+        with suppress(StoreError):  # all that matters was written before it was answered
+            self.commit()
+        self._database.close()
+
+    # ---- what an earlier incarnation left
+
+    def restore(self, now: float) -> list[Parcel]:
+        """All that is stored, the longest stored first, as parcels on this incarnation's clock."""
+        try:
+            rows = self._database.execute(READ).fetchall()
+            parcels = list(_parcels(rows, now, self._wall()))
+        except (sqlite3.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StoreError(f"{self.path} cannot be read: {error}") from None
+        for parcel in parcels:
+            self._copies[parcel.message.id] = {d.broker: 1 for d in parcel.destinations}
+        return parcels
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=LOCKED_WITHIN_S)
+    try:
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        (found,) = database.execute("PRAGMA user_version").fetchone()
+        empty = not database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if found != (0 if empty else FORMAT):
+            raise sqlite3.DatabaseError("it is not a store of this version of Tidings")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("BEGIN IMMEDIATE")  # raises if nothing can be written
+        database.rollback()
+        if empty:
+            database.executescript(TABLES)
+        (state,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if state != "ok":
+            raise sqlite3.DatabaseError(state)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _envelope(parcel: Parcel, now: float) -> Envelope:
+    """The part of a parcel that all its destinations share."""
+    age_s = min(max(0.0, now - parcel.born_at), LONGEST_S)
+    return Envelope(parcel.message, age_s, (), parcel.path, parcel.strategy, durable=True)
+
+
+def _parcels(rows: list[_Row], now: float, wall_now: float) -> Iterator[Parcel]:
+    for (_, stored_at, body), owed in groupby(rows, key=lambda row: row[:3]):
+        envelope = _envelopes.decode(body)
+        destinations = tuple(_destinations.decode(row[3]) for row in owed)
+        downtime_s = min(max(0.0, wall_now - stored_at), LONGEST_S)
+        yield _parcel(envelope, destinations, now - envelope.age_s - downtime_s)
+
+
+def _parcel(envelope: Envelope, owed: tuple[Destination, ...], born_at: float) -> Parcel:
+    message, expires_at = envelope.message, expiry(born_at, owed)
+    size_bytes = HEADER_BYTES + len(message.topic) + len(message.payload)
+    path, strategy = envelope.path, envelope.strategy
+    return Parcel(message, born_at, expires_at, owed, path, strategy, size_bytes, durable=True)

@@ -1,0 +1,35 @@
+"""What a person may set about strategies, and what a world lends to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+# How long will a message take from one broker to another if it is sent at that instant? For ever,
+# if the link or the other broker fails. Only a world that makes its own weather can tell.
+Foresight = Callable[[str, str, float], float]
+
+
+class DcrdOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[broker.dcrd]`: the readings of delay-cognizant reliable delivery."""
+
+    order: Literal["theorem-1", "exact"] = "exact"  # exact: a failed attempt costs what it costs
+    filter: Literal["last-resort", "paper"] = "last-resort"  # of neighbours expected to be late
+    tolerance: float = 0.01  # a change of delay (relative) or ratio below it is not told
+    deadline_step_s: float = 0.0  # filter "paper" rounds deadlines up to this; 0: keeps them exact
+
+
+class Options(Struct, frozen=True):
+    """What a strategy is made with."""
+
+    transmissions: int = 1  # m: times a parcel is sent to one neighbour before it is given up
+    ack_timer: float = 2.0  # what an answer is waited for, in expected link delays ...
+    ack_slack_s: float = 0.010  # ... and beyond
+    dcrd: DcrdOptions = DcrdOptions()
+    foresight: Foresight | None = None
+
+    def timeout_s(self, delay_s: float) -> float:
+        """How long a neighbour at this distance is waited for."""
+        return self.ack_timer * delay_s + self.ack_slack_s

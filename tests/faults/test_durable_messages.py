@@ -1,0 +1,269 @@
+"""Brokers hang, are killed, run out of disk or are cut off, and durable messages still arrive."""
+
+import json
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+from support.live import Overlay, PahoClient, an_overlay, eventually, free_ports
+
+from tidings.broker.settings import Settings
+from tidings.core.trace import TABLES, Reason, arrow_schema
+from tidings.live.config import BrokerConfig, Neighbour
+from tidings.live.toml import to_toml
+from tidings.pipeline.files import parquet_files, read_files
+
+START_WITHIN_S = 60.0  # several Pythons start at once, and others want the processor too
+ARRIVE_WITHIN_S = 30.0
+COUNT = 20  # messages of each kind
+
+
+# ---- a line of processes: a - b - c
+
+
+class BrokerProcess:
+    """A broker that can be stopped, killed and started again."""
+
+    def __init__(self, config: BrokerConfig, folder: Path) -> None:
+        self.port, self._path = config.mqtt_port, folder / f"{config.name}.toml"
+        self._path.write_text(to_toml(config))
+        self._said, self._complained = folder / f"{config.name}.out", folder / f"{config.name}.err"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "tidings", "broker", str(self._path), "--attached"]
+        with self._said.open("w") as said, self._complained.open("w") as complained:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=said, stderr=complained
+            )
+
+    def complaints(self) -> str:
+        return self._complained.read_text()
+
+    def until(self, **wanted: Any) -> None:
+        """Waits until it reports this: that it listens, its links, how many subscriptions."""
+
+        def so() -> bool:
+            assert self.process.poll() is None, self.complaints()
+            lines = self._said.read_text().rpartition("\n")[0].splitlines()
+            status = {name: value for line in lines for name, value in json.loads(line).items()}
+            return status | wanted == status
+
+        eventually(so, START_WITHIN_S)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        assert self.process.stdin is not None
+        code = self.process.wait(30)
+        self.process.stdin.close()
+        return code
+
+
+class Line:
+    """Three brokers, each a process; a and c know each other only through b."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.traces, self.store = folder / "traces", folder / "store"
+        links = dict(zip("abc", free_ports(3), strict=True))
+        mqtt = dict(zip("abc", free_ports(3), strict=True))
+        told = Settings(
+            trace="hops",
+            retry_every_s=0.2,
+            probes_missed=1_000,  # a broker that hangs counts as there: others hold on to it
+            **settings,
+        )
+        self.brokers = {
+            name: BrokerProcess(
+                BrokerConfig(
+                    name=name,
+                    mqtt_port=mqtt[name],
+                    link_port=links[name],
+                    neighbour=tuple(Neighbour(name=n, port=links[n]) for n in near),
+                    broker=told,
+                    traces=str(self.traces),
+                    store=str(self.store),
+                    flush_s=0.1,
+                ),
+                folder,
+            )
+            for name, near in (("a", "b"), ("b", "ac"), ("c", "b"))
+        }
+        for broker in self.brokers.values():
+            broker.start()
+        for name, near in (("a", ["b"]), ("b", ["a", "c"]), ("c", ["b"])):
+            self.brokers[name].until(links=near)
+
+    def subscriber_at_c(self) -> PahoClient:
+        listener = PahoClient(self.brokers["c"].port, "listener")
+        listener.subscribe("kept", "plain")
+        return listener
+
+    def restart(self, name: str) -> None:
+        self.brokers[name].start()
+        self.brokers[name].until(ready=name)
+
+    def rows(self, table: str, broker: str = "") -> list[dict[str, Any]]:
+        return [row for row in rows(self.traces, table) if broker in ("", row["broker"])]
+
+    def acknowledged_to_a(self) -> set[int]:
+        """The messages that b has answered for, as a has heard it."""
+        answered = {row["transmission"] for row in self.rows("acknowledged", "a")}
+        sent = self.rows("forwarded", "a")
+        return {row["message"] for row in sent if row["transmission"] in answered}
+
+    def stored(self, name: str) -> set[int]:
+        """The messages that a broker which has ended has stored."""
+        database = sqlite3.connect(self.store / f"{name}.db")
+        found = {message for (message,) in database.execute("SELECT message FROM owed")}
+        database.close()
+        return found
+
+    def close(self) -> None:
+        for broker in self.brokers.values():
+            broker.end(signal.SIGKILL)
+
+
+def rows(traces: Path, table: str) -> list[dict[str, Any]]:
+    """What the brokers have recorded until now."""
+    found = read_files(parquet_files(traces / table), arrow_schema(TABLES[table]))
+    return list(found.to_pylist())
+
+
+def payloads(client: PahoClient, topic: str) -> list[int]:
+    return sorted(int(payload) for about, payload in client.messages if about == topic)
+
+
+@pytest.fixture
+def line(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Line]:
+    line = Line(tmp_path, strategy=request.param)
+    yield line
+    line.close()
+
+
+def publish_while_c_hangs(line: Line, *topics: str, count: int, size_bytes: int = 0) -> None:
+    """b is given messages for c, which does not answer though it seems to be there."""
+    listener, speaker = line.subscriber_at_c(), PahoClient(line.brokers["a"].port, "speaker")
+    for broker in line.brokers.values():
+        broker.until(subscriptions=2)
+    line.brokers["c"].process.send_signal(signal.SIGSTOP)
+    for number in range(count):
+        for topic in topics:
+            kept = {"durable": "true"} if topic == "kept" else {}
+            speaker.publish(topic, f"{number:{size_bytes}}", **kept)
+    eventually(lambda: len(line.rows("published")) == count * len(topics))
+    speaker.close()
+    listener.vanish()
+
+
+@pytest.mark.parametrize(
+    ("line", "victims", "reason"),
+    [
+        ("d-tree", "b", Reason.UNACKNOWLEDGED),  # b keeps what c does not take
+        ("dcrd", "ab", Reason.EXHAUSTED),  # b gives it back to a, which tries again
+    ],
+    indirect=["line"],
+)
+def test_brokers_that_die_with_what_they_acknowledged_lose_no_durable_message(
+    line: Line, victims: str, reason: str
+) -> None:
+    publish_while_c_hangs(line, "kept", "plain", count=COUNT)
+    said = {row["message"]: row["topic"] for row in line.rows("published")}
+    plain = {message for message, topic in said.items() if topic == "plain"}
+    kept = set(said) - plain
+    eventually(lambda: kept <= line.acknowledged_to_a())
+    eventually(lambda: {row["message"] for row in line.rows("dropped")} == plain)
+    for name in ("c", *victims):
+        assert line.brokers[name].end(signal.SIGKILL) == -signal.SIGKILL
+    assert set[int]().union(*map(line.stored, victims)) == kept
+    line.restart("c")
+    listener = line.subscriber_at_c()  # before anybody can reach it
+    for name in victims:
+        line.restart(name)
+    eventually(lambda: len(payloads(listener, "kept")) >= COUNT, ARRIVE_WITHIN_S)
+    assert payloads(listener, "kept") == list(range(COUNT))
+    assert payloads(listener, "plain") == []
+    listener.close()
+    for broker in line.brokers.values():
+        broker.until(stored=0)
+    for name, broker in line.brokers.items():
+        assert broker.end() == 0, broker.complaints()
+        assert line.stored(name) == set()
+    dropped = {(row["message"], row["reason"]) for row in line.rows("dropped")}
+    assert dropped == {(message, reason) for message in plain}
+
+
+@pytest.mark.parametrize("line", ["d-tree"], indirect=True)
+def test_a_broker_whose_disk_is_full_acknowledges_nothing_that_it_did_not_store(
+    line: Line,
+) -> None:
+    limit = (300_000, resource.RLIM_INFINITY)
+    resource.prlimit(line.brokers["b"].process.pid, resource.RLIMIT_FSIZE, limit)
+    publish_while_c_hangs(line, "kept", count=200, size_bytes=2_000)
+    b = line.brokers["b"]
+    eventually(lambda: b.process.poll() is not None, ARRIVE_WITHIN_S)
+    assert b.end() == 1
+    assert "b.db cannot be written" in b.complaints()
+    assert "so this broker ends" in b.complaints()
+    eventually(lambda: not all(row["up"] for row in line.rows("link_changed", "a")))
+    assert line.acknowledged_to_a() <= line.stored("b")
+    assert line.brokers["c"].end(signal.SIGKILL) == -signal.SIGKILL
+    line.restart("c")
+    listener = line.subscriber_at_c()
+    line.restart("b")
+    eventually(lambda: len(payloads(listener, "kept")) >= 200, ARRIVE_WITHIN_S)
+    assert payloads(listener, "kept") == list(range(200))
+    assert line.rows("dropped") == []
+    listener.close()
+
+
+# ---- a link that is cut
+
+
+def cut(overlay: Overlay) -> None:
+    """The emulated outage begins now, on both sides."""
+    for broker in overlay.brokers.values():
+        broker.origin.started_at = time.time()
+
+
+def test_what_is_durable_by_anybody_s_word_outlasts_a_partition_and_the_rest_is_accounted_for(
+    tmp_path: Path,
+) -> None:
+    with an_overlay(
+        tmp_path,
+        "n1",
+        "n2",
+        emulate={"delay_s": 0.005, "outages": [[0.0, 3.0]]},
+        broker={"retry_every_s": 0.2},
+        policy=[{"topic": "by-policy", "durable": True}],
+    ) as overlay:
+        listener = PahoClient(overlay.port("n2"), "listener")
+        listener.subscribe("by-publisher", "by-policy", "by-nobody")
+        listener.subscribe("by-subscriber", durable="true")
+        overlay.until_known(4)
+        five = PahoClient(overlay.port("n1"), "five")
+        three = PahoClient(overlay.port("n1"), "three", paho.MQTTv311)
+        cut(overlay)
+        for number in range(COUNT):
+            five.publish("by-publisher", str(number), durable="true")
+            for topic in ("by-policy", "by-subscriber", "by-nobody"):
+                three.publish(topic, str(number))
+        eventually(lambda: len(rows(tmp_path / "traces", "dropped")) >= COUNT)
+        assert listener.messages == []
+        for topic in ("by-publisher", "by-policy", "by-subscriber"):
+            eventually(lambda t=topic: len(payloads(listener, t)) >= COUNT, ARRIVE_WITHIN_S)  # type: ignore[misc]
+            assert payloads(listener, topic) == list(range(COUNT))
+        assert payloads(listener, "by-nobody") == []
+        for client in (listener, five, three):
+            client.close()
+    lost = rows(tmp_path / "traces", "dropped")
+    assert len(lost) == COUNT
+    assert {(row["reason"], *row["destinations"]) for row in lost} == {("unacknowledged", "n2")}
