@@ -1,5 +1,6 @@
 """Help reads well in 80 columns, and what it shows can be copied."""
 
+import re
 import textwrap
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 from tidings.cli.main import app
 from tidings.live.config import load
 
-COMMANDS = ("up", "simulate", "sweep", "analyse", "broker")
+COMMANDS = ("up", "simulate", "sweep", "analyse", "broker", "study")
 WIDTH = 80
 
 
@@ -26,12 +27,12 @@ def test_every_command_is_listed_on_one_whole_line() -> None:
     assert all(line.endswith(".") and not line.endswith("...") for line in lines)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "study list", "study run"])
 def test_paragraphs_of_help_are_filled(command: str) -> None:
     """A line that is much too short, with the paragraph going on below it, was broken twice."""
-    text = help_of(command)
+    text = help_of(*command.split())
     assert max(map(len, text.splitlines())) <= WIDTH
-    prose = text.partition("\n\n")[2].partition("Arguments:")[0]
+    prose = re.split(r"^(?:Arguments|Options):", text.partition("\n\n")[2], flags=re.MULTILINE)[0]
     for paragraph in prose.split("\n\n"):
         lines = [line for line in paragraph.splitlines() if not line.startswith("    ")]
         if len(lines) != len(paragraph.splitlines()):

@@ -1,13 +1,20 @@
 """What a scenario becomes on this machine: the same links as in the simulator."""
 
+import tomllib
 from pathlib import Path
 
+import pytest
+from msgspec.structs import astuple
+
 from tidings.cli.overlay_plan import plan
+from tidings.live.config import parse
+from tidings.live.toml import to_toml
 from tidings.sim.faults import outages
-from tidings.sim.network import conditions
+from tidings.sim.network import conditions, estimates
 from tidings.sim.scenario import load
 
-SEATTLE = Path(__file__).parents[2] / "scenarios" / "seattle.toml"
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SEATTLE, BOUNDED = SCENARIOS / "seattle.toml", SCENARIOS / "bounded.toml"
 
 
 def test_every_live_link_is_emulated_as_the_simulator_has_it(tmp_path: Path) -> None:
@@ -20,3 +27,23 @@ def test_every_live_link_is_emulated_as_the_simulator_has_it(tmp_path: Path) -> 
             assert neighbour.emulate is not None
             assert neighbour.emulate.conditions() == links[ends]
             assert neighbour.emulate.delay_steps
+
+
+def test_a_drawn_rate_is_emulated_and_believed_as_in_the_simulator(tmp_path: Path) -> None:
+    changes = {"live.mqtt_port": 0, "topology.layer_sizes": [2, 2]}
+    changes |= {"workload.content.publishers": 2, "workload.content.subscriber_brokers": 2}
+    scenario = load(BOUNDED, changes)
+    overlay = scenario.overlay()
+    links = conditions(scenario, overlay, outages(scenario, overlay))
+    for name, broker in plan(scenario, "live", tmp_path).brokers.items():
+        read = parse(tomllib.loads(to_toml(broker)), name)
+        for neighbour in read.neighbour:
+            link = links[min(name, neighbour.name), max(name, neighbour.name)]
+            assert neighbour.emulate is not None
+            assert neighbour.emulate.conditions() == link
+            assert 50e-6 <= link.s_per_byte < 100e-6
+            assert link.deviation_s_per_byte == 20e-6
+            told, known = neighbour.known(), estimates(scenario, overlay, name)[neighbour.name]
+            assert told is not None
+            assert known is not None
+            assert astuple(told) == pytest.approx(astuple(known))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.sweeps import a_spec
 
@@ -51,7 +52,8 @@ def test_a_parameter_may_be_a_list_and_a_value_of_the_topology(tmp_path: Path) -
         ('"topology.colour" = ["red"]', r"spec\.toml: grid.*brokers, delay_ms"),
         ('"workload.topics" = [9]', r"grid\.workload\.topics is 9.*at most one topic per broker"),
         ('"seed" = [1]', r"grid is 'seed'.*links\.loss_ratio"),
-        ('"run.seed.x" = [1]', r"grid is 'run\.seed\.x'"),
+        ('"run.seed.x" = [1]', r"grid\.run\.seed\.x is 1.*int"),
+        ('"broker.dcrd.order" = ["by name"]', r"grid\.broker\.dcrd\.order is 'by name'.*theorem-1"),
         ('"live.host" = ["a", "b"]', r"grid is 'live\.host'.*tables: run, topology"),
         ('"run.seed" = 3', r"grid\.run\.seed is 3.*a list of values, or \{ from"),
         ('"run.seed" = []', r"grid\.run\.seed is \[\].*at least one value"),
@@ -88,8 +90,71 @@ def test_a_spec_says_what_it_misses(tmp_path: Path) -> None:
         points_of(read_spec(spec))
 
 
+SETTINGS = """
+"broker.strategy" = ["d-tree", "r-tree"]
+"links.failure_probability" = [0.0, 0.1]
+[setting.calm]
+[setting.sparse]
+topology = { kind = "random-degree", brokers = 6, degree = 3 }
+"broker.strategy" = "r-tree"
+"links.failure_probability" = [0.1]
+links.loss_ratio = 0.5
+"""
+
+
+def test_the_grid_is_run_in_each_setting_and_narrowed_where_one_says_so(tmp_path: Path) -> None:
+    points = points_of(read_spec(a_spec(tmp_path, SETTINGS)))
+    assert [point.parameters["setting"] for point in points] == ["calm"] * 4 + ["sparse"]
+    assert points[-1].parameters == {
+        "setting": "sparse",
+        "broker.strategy": "r-tree",
+        "links.failure_probability": 0.1,
+    }
+    assert [point.scenario.links.loss_ratio for point in points] == [0.0] * 4 + [0.5]
+
+
+def test_another_kind_of_topology_takes_the_place_of_all_of_the_scenarios(tmp_path: Path) -> None:
+    scenario = points_of(read_spec(a_spec(tmp_path, SETTINGS)))[-1].scenario
+    assert scenario.topology == {"kind": "random-degree", "brokers": 6, "degree": 3}
+
+
+def test_a_quick_look_has_other_values_and_another_name(tmp_path: Path) -> None:
+    grid = '"run.seed" = [1, 2]\n"links.loss_ratio" = [0.0, 0.1]\n'
+    spec = read_spec(a_spec(tmp_path, grid + '[quick]\n"run.seed" = [7]\n"run.seconds" = [2]'))
+    assert len(points_of(spec)) == 4
+    quick = spec.quickened()
+    assert quick.name == "tiny-quick"
+    assert [point.parameters for point in points_of(quick)] == [
+        {"run.seed": 7, "links.loss_ratio": 0.0, "run.seconds": 2},
+        {"run.seed": 7, "links.loss_ratio": 0.1, "run.seconds": 2},
+    ]
+
+
+def test_a_spec_without_a_name_has_that_of_its_file(tmp_path: Path) -> None:
+    spec = a_spec(tmp_path)
+    spec.write_text(spec.read_text().replace('name = "tiny"\n', ""))
+    assert read_spec(spec).name == "spec"
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ('"links.speed" = 1', r"setting\.a\.links\.speed is 1.*loss_ratio"),
+        ('"links.loss_ratio" = 2', r"setting\.a\.links\.loss_ratio is 2"),
+        ('"topology.kind" = "ring"', r"setting\.a.* is .*full-mesh"),
+        ('"speed" = 1', r"setting\.a is 'speed'.*such as links\.loss_ratio"),
+        ('"run.seed" = []', r"setting\.a\.run\.seed is \[\].*at least one value"),
+    ],
+)
+def test_a_fault_in_a_setting_names_the_setting(setting: str, said: str, tmp_path: Path) -> None:
+    spec = a_spec(tmp_path, f'"run.seed" = [1]\n[setting.a]\n{setting}')
+    with pytest.raises(ConfigError, match=said):
+        points_of(read_spec(spec))
+
+
 def test_every_study_of_the_project_can_be_run() -> None:
     specs = sorted((PROJECT / "studies").glob("*.toml"))
     assert specs
-    for spec in specs:
-        assert points_of(read_spec(spec))
+    for spec in map(read_spec, specs):
+        short = spec.quickened()  # all of it, but for the number of seeds
+        assert points_of(msgspec.structs.replace(short, grid=short.grid | {"run.seed": (1,)}))

@@ -71,6 +71,8 @@ def test_the_summary_is_what_a_hand_computes() -> None:
     assert (found.publications, found.expected, found.delivered) == (4, 7, 5)
     assert (found.delivery_ratio, found.on_time_ratio) == (5 / 7, 3 / 7)
     assert found.packets_per_subscriber == 6 / 5  # b2 and b3, b2 and b3, b2
+    assert found.message_number == 6
+    assert found.earnings == 10.0  # at a publisher's price of 2: w for 1, x for 3, z for 1
     assert found.delay_p50_s == pytest.approx(0.02)
     assert found.delay_p95_s == found.delay_p99_s == pytest.approx(0.08)
     assert (found.dropped, found.in_flight) == ({"queue-full": 1}, 1)
@@ -81,6 +83,7 @@ def test_each_subscriber_has_a_summary_of_its_own() -> None:
     assert list(found) == [W, X, Y, Z]
     assert (found[X].broker, found[X].deadline_s, found[X].expected) == ("b2", 0.01, 3)
     assert (found[X].delivery_ratio, found[X].on_time_ratio) == (2 / 3, 1 / 3)
+    assert [found[wish].earnings for wish in (W, X, Y, Z)] == [2.0, 6.0, 0.0, 2.0]
     assert found[Y].delay_p50_s == pytest.approx(0.08)
 
 
@@ -94,6 +97,7 @@ def test_a_delay_that_equals_the_deadline_is_in_time() -> None:
 def test_a_run_without_rows_has_figures_that_say_so() -> None:
     found = summary(tables_of({}))
     assert (found.publications, found.expected, found.dropped) == (0, 0, {})
+    assert (found.earnings, found.message_number) == (0.0, 0)
     assert isnan(found.delivery_ratio)
     assert isnan(found.delay_p50_s)
     assert isnan(found.packets_per_subscriber)

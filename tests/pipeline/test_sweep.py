@@ -29,7 +29,7 @@ from tidings.pipeline.jobs.analyse import with_intervals
 from tidings.pipeline.jobs.grid import Point, points_of, read_spec
 from tidings.pipeline.jobs.points import Task, run_task
 from tidings.pipeline.sources import read_traces
-from tidings.pipeline.transforms.metrics import RATIOS_AND_DELAYS
+from tidings.pipeline.transforms.metrics import FIGURES
 from tidings.sim.world import simulate
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -234,7 +234,7 @@ def test_a_study_has_means_over_seeds_and_their_confidence(
 def test_swept_parameters_become_columns_of_numbers_and_constant_ones_none() -> None:
     settings = [f'{{"links.loss_ratio":"{ratio}","run.seconds":"5"}}' for ratio in (0.1, 0.02)]
     means = pd.DataFrame({"study": "s", "strategy": "d-tree", "setting": settings, "seeds": [1, 3]})
-    for name in RATIOS_AND_DELAYS:
+    for name in FIGURES:
         means[name], means[f"{name}_deviation"] = 0.5, 0.1
     study = with_intervals(means)
     assert list(study.columns[:4]) == ["study", "strategy", "links.loss_ratio", "seeds"]

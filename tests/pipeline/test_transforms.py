@@ -30,6 +30,7 @@ from tidings.pipeline.outcomes import OUTCOME_COLUMNS
 from tidings.pipeline.schemas import TRACE_TYPES
 from tidings.pipeline.sources import Traces, read_traces
 from tidings.pipeline.transforms import metrics
+from tidings.pipeline.transforms.lateness import lateness_cdf
 from tidings.pipeline.transforms.outcomes import outcomes
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -101,7 +102,7 @@ def test_figures_per_strategy_equal_the_summary_of_each_run(
         assert row["dropped"] == sum(expected.dropped.values())
         for name in ("publications", "expected", "delivered", "in_flight"):
             assert row[name] == getattr(expected, name)
-        for name in metrics.RATIOS_AND_DELAYS:
+        for name in metrics.FIGURES:
             assert row[name] == pytest.approx(getattr(expected, name), nan_ok=True)
 
 
@@ -113,6 +114,7 @@ def test_figures_by_hand(rows: DataFrame, traces: Traces) -> None:
     assert (row.publications, row.expected, row.delivered, row.dropped) == (4, 7, 5, 1)
     assert (row.delivery_ratio, row.on_time_ratio) == (5 / 7, 3 / 7)
     assert row.packets_per_subscriber == 6 / 5
+    assert (row.earnings, row.message_number) == (10.0, 6)
     assert row.delay_p50_s == pytest.approx(0.02)
     assert row.delay_p99_s == pytest.approx(0.08)
 
@@ -127,6 +129,7 @@ def test_figures_per_subscriber_equal_those_without_spark(rows: DataFrame, table
         assert row["subscriber_broker"] == expected.broker
         for name in ("deadline_s", "expected", "delivered", "on_time_ratio", "delay_p95_s"):
             assert row[name] == pytest.approx(getattr(expected, name), nan_ok=True)
+        assert row["earnings"] == pytest.approx(expected.earnings)
 
 
 def test_drop_reasons_equal_those_without_spark(rows: DataFrame, tables: Tables) -> None:
@@ -135,6 +138,21 @@ def test_drop_reasons_equal_those_without_spark(rows: DataFrame, tables: Tables)
         expected = headline.summary(one_run(tables, str(run))).dropped
         assert dict(zip(reasons["reason"], reasons["count"], strict=True)) == expected
     assert set(found["run"]) == {"by hand", "one", "two"}
+
+
+def test_lateness_by_hand(spark: SparkSession, tmp_path: Path) -> None:
+    late = {1: 0.125, 2: 0.15, 3: 0.15, 4: 0.31}  # for a deadline of 0.1: 1.25, 1.5, 1.5 and 3.1
+    rows = [a_wish(X, 0.1), *(a_publication(m, float(m), (X,)) for m in range(1, 8))]
+    rows += [a_delivery(m, m + after_s, X) for m, after_s in late.items()]
+    rows += [a_delivery(5, 5.05, X), a_drop(6, 6.1, "expired", "b2")]  # in time; lost; 7 on its way
+    punctual = [a_wish(X, 0.1), a_publication(1, 1.0, (X,)), a_delivery(1, 1.1, X)]
+    tables = tables_of({"some late": rows, "none late": punctual})
+    traces = read_traces(spark, write_tables(tmp_path, tables))
+    found = lateness_cdf(outcomes(traces), (1.0, 1.3, 1.6, 2.0, 4.0)).collect()
+    assert [(row.run, row.strategy) for row in found] == [("some late", "d-tree")] * 5
+    assert {row.ratio: row.lateness_cdf for row in found} == {
+        1.0: 0.0, 1.3: 0.25, 1.6: 0.75, 2.0: 0.75, 4.0: 1.0,
+    }  # fmt: skip
 
 
 def test_strategies_that_share_a_run_have_no_packets_of_their_own(

@@ -13,6 +13,7 @@ from tidings import __version__
 from tidings.cli.analyse import analyse
 from tidings.cli.broker import broker
 from tidings.cli.simulate import simulate
+from tidings.cli.study import study
 from tidings.cli.sweep import sweep
 from tidings.cli.up import up
 from tidings.core.errors import TidingsError
@@ -32,6 +33,7 @@ app = typer.Typer(
     Ask what if:     tidings simulate scenarios/mesh20.toml --strategy r-tree
     Ask many times:  tidings sweep studies/mesh20.toml
     Read the traces: tidings analyse traces
+    Judge a paper:   tidings study run dcrd-fig2 --quick
     Deploy one:      tidings broker broker.toml
     """,
 )
@@ -44,6 +46,7 @@ for command, said in (
     (broker, "Run one broker of an overlay, from one file."),
 ):
     app.command(short_help=said)(command)
+app.add_typer(study, name="study", short_help="Make a paper's figure again and judge its claims.")
 
 
 @app.callback(invoke_without_command=True)

@@ -79,6 +79,7 @@ def _neighbours(
                 delay_ms=e.delay_s * 1000,
                 delivery_ratio=e.delivery_ratio,
                 ms_per_kilobyte=e.s_per_byte * 1_000_000,
+                ms_per_kilobyte_deviation=e.deviation_s_per_byte * 1_000_000,
             )
             if (e := known[other])
             else None,
@@ -98,6 +99,8 @@ def _emulated(scenario: Scenario, link: Conditions) -> Emulate:
         outages=link.outages,
         delay_steps=link.delay_steps,
         repeat_s=link.repeat_s,
+        s_per_byte=link.s_per_byte,
+        deviation_s_per_byte=link.deviation_s_per_byte,
         processing_s=scenario.links.processing_ms / 1000,
     )
 

@@ -103,6 +103,7 @@ def _report(scenario: Scenario, figures: Summary, result: Result) -> dict[str, A
     return {
         "scenario": scenario.run.name,
         "strategy": scenario.broker.strategy,
+        "scheduling": scenario.broker.scheduling,
         "seed": scenario.run.seed,
         **msgspec.structs.asdict(figures),
         **msgspec.structs.asdict(result),
@@ -116,6 +117,8 @@ def _show(scenario: Scenario, figures: Summary, result: Result, traces: Path | N
         ("to subscribers", f"{figures.expected:,}"),
         ("delivery ratio", f"{figures.delivery_ratio:.4%}"),
         ("on-time ratio", f"{figures.on_time_ratio:.4%}"),
+        ("earnings", f"{figures.earnings:,.10g}"),
+        ("messages between brokers", f"{figures.message_number:,}"),
         ("packets per subscriber", f"{figures.packets_per_subscriber:.3f}"),
         ("delay, median", f"{figures.delay_p50_s * 1000:.1f} ms"),
         ("delay, 95 %", f"{figures.delay_p95_s * 1000:.1f} ms"),

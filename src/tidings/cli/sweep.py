@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
+from tidings.cli.progress import ended_by_sigterm, progress
 from tidings.cli.tables import records, study_table
 
 if TYPE_CHECKING:
@@ -28,7 +18,6 @@ if TYPE_CHECKING:
     from tidings.pipeline.jobs.sweep import Report
 
 FAILED, INTERRUPTED = 1, 130
-PACE_OVER_S = 3600.0  # points take seconds to minutes: the time left follows from the last hour
 
 
 def sweep(
@@ -54,7 +43,7 @@ def sweep(
 
     chosen = read_spec(spec)
     folder = out or Path("results") / chosen.name
-    with _ended_by_sigterm(), _progress(quiet or json, chosen.name) as tell:
+    with ended_by_sigterm(), progress(quiet or json, chosen.name) as tell:
         report = run_sweep(chosen, folder, lambda: spark_session(master, "tidings sweep"), tell)
     study = None
     if not report.interrupted and len(report.failures) < report.points:
@@ -65,40 +54,6 @@ def sweep(
         _show(report, study, spec)
     if report.interrupted or report.failures:
         raise typer.Exit(INTERRUPTED if report.interrupted else FAILED)
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Batch systems end a job with SIGTERM: it means what Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _progress(silent: bool, name: str) -> Iterator[Callable[[int, int], None]]:
-    console = Console(stderr=True)
-    if silent or not console.is_terminal:
-        yield lambda done, points: None
-        return
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("points,"),
-        TimeElapsedColumn(),
-        TextColumn("gone,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        console=console,
-        transient=True,
-        speed_estimate_period=PACE_OVER_S,
-    )
-    with bar:
-        task = bar.add_task(name, total=None)
-        yield lambda done, points: bar.update(task, completed=done, total=points)
 
 
 def _result(report: Report, study: pd.DataFrame | None) -> dict[str, Any]:

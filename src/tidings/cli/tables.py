@@ -27,6 +27,7 @@ class Shown(NamedTuple):
 METRICS = {
     "delivery_ratio": Shown("delivered\n%", 100, 2),
     "on_time_ratio": Shown("in time\n%", 100, 2),
+    "earnings": Shown("earned", 1, 0),
     "packets_per_subscriber": Shown("packets per\nsubscriber", 1, 2),
     "deadline_s": Shown("deadline\nms", 1000, 1),
     "delay_p50_s": Shown("median\nms", 1000, 1),

@@ -6,6 +6,8 @@ import asyncio
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +30,8 @@ from tidings.live.overlay import Overlay
 from tidings.live.processes import BrokerDied
 from tidings.live.traffic import Place, Traffic, client_name, publication
 from tidings.pipeline.headline import read_tables
-from tidings.sim.workload import publication_times
+from tidings.sim.scenario import Publisher
+from tidings.sim.workload import Publication, publications
 
 BROKER_DIED, ROWS_LOST, INTERRUPTED = 1, 1, 130
 BEGIN_IN_S = 0.2  # until every broker has heard when the run began
@@ -163,10 +166,17 @@ def _speak(planned: Plan, traffic: Traffic, started_at: float) -> None:
     """Every publisher speaks when the scenario says."""
     clients = {client.name: client for client in traffic.clients}
     for index, publisher in enumerate(planned.load.publishers):
-        payload = bytes(publisher.payload_bytes)
-        packet = publication(publisher.topic, payload, publisher.contract())
-        times = publication_times(planned.scenario, index, publisher)
-        traffic.speak(clients[_publisher(index)], packet, (started_at + at for at in times))
+        said = publications(planned.scenario, index, publisher)
+        traffic.speak(clients[_publisher(index)], _packets(publisher, said, started_at))
+
+
+def _packets(
+    publisher: Publisher, said: Iterator[Publication], started_at: float
+) -> Iterator[tuple[float, bytes]]:
+    """What one publisher says, as packets with their instants; often it is the same again."""
+    payload, packet = bytes(publisher.payload_bytes), lru_cache(maxsize=1)(publication)
+    for what in said:
+        yield started_at + what.at, packet(publisher.topic, payload, what.contract, what.properties)
 
 
 async def _watch(

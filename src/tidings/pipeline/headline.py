@@ -41,6 +41,8 @@ class Summary(Struct, frozen=True):
     delivery_ratio: float
     on_time_ratio: float
     packets_per_subscriber: float  # see `packets_per_subscriber`
+    earnings: float  # prices of all that was in time (bounded delay, Eq. 2)
+    message_number: int  # data transmissions, repeats among them
     delay_p50_s: float
     delay_p95_s: float
     delay_p99_s: float
@@ -59,6 +61,7 @@ class SubscriberSummary(Struct, frozen=True):
     delivered: int
     delivery_ratio: float
     on_time_ratio: float
+    earnings: float
     delay_p50_s: float
     delay_p95_s: float
     delay_p99_s: float
@@ -95,10 +98,18 @@ def summarise(rows: pa.Table, tables: Mapping[str, pa.Table]) -> Summary:
         _ratio(delivered, expected),
         _ratio(in_time, expected),
         packets_per_subscriber(rows, tables["carried"]),
+        pc.sum(_earned(rows)).as_py() or 0.0,
+        message_number(tables["carried"]),
         *_percentiles(rows["delay_s"].drop_null().to_numpy()),
         dict(sorted(reasons.items())),
         counts.get(IN_FLIGHT, 0),
     )
+
+
+def message_number(carried: pa.Table) -> int:
+    """Data transmissions, repeats among them: what brokers receive from each other."""
+    data = pc.is_in(carried["kind"], pa.array(["data", "repeat"]))
+    return pc.sum(carried.filter(data)["frames"]).as_py() or 0
 
 
 def packets_per_subscriber(rows: pa.Table, carried: pa.Table) -> float:
@@ -109,18 +120,18 @@ def packets_per_subscriber(rows: pa.Table, carried: pa.Table) -> float:
     other than the publisher's with an interested subscription, however many clients it serves.
     Then R-Tree in a full mesh sends exactly one packet per subscriber, as the paper has it.
     """
-    data = pc.is_in(carried["kind"], pa.array(["data", "repeat"]))
-    packets = pc.sum(carried.filter(data)["frames"]).as_py() or 0
     remote = rows.filter(pc.not_equal(rows["publisher_broker"], rows["subscriber_broker"]))
     keys = ["run", "message", "subscriber_broker"]
-    return _ratio(packets, remote.group_by(keys).aggregate([]).num_rows)
+    return _ratio(message_number(carried), remote.group_by(keys).aggregate([]).num_rows)
 
 
 def summarise_subscribers(rows: pa.Table) -> list[SubscriberSummary]:
     """What each subscription got, from outcomes."""
     keys = ["run", "subscription", "subscriber_broker"]
     judged = rows.append_column("in_time", pc.equal(rows["outcome"], IN_TIME))
-    figures = [("in_time", "count"), ("in_time", "sum"), ("deadline_s", "min"), ("delay_s", "list")]
+    judged = judged.append_column("earned", _earned(rows))
+    figures = [("in_time", "count"), ("in_time", "sum"), ("earned", "sum")]
+    figures += [("deadline_s", "min"), ("delay_s", "list")]
     grouped = judged.group_by(keys).aggregate(figures)
     ordered = grouped.sort_by([(key, "ascending") for key in keys])
     return [_subscriber(*row.values()) for row in _scalars(ordered)]
@@ -133,8 +144,10 @@ def _scalars(table: pa.Table) -> Iterator[dict[str, pa.Scalar]]:
 
 
 def _subscriber(*row: pa.Scalar) -> SubscriberSummary:
-    run, subscription, broker, expected, in_time, deadline_s = (value.as_py() for value in row[:6])
-    delays = row[6].values.drop_null().to_numpy()
+    run, subscription, broker, expected, in_time, earned, deadline_s = (
+        value.as_py() for value in row[:7]
+    )
+    delays = row[7].values.drop_null().to_numpy()
     return SubscriberSummary(
         run,
         subscription,
@@ -144,8 +157,14 @@ def _subscriber(*row: pa.Scalar) -> SubscriberSummary:
         len(delays),
         _ratio(len(delays), expected),
         _ratio(in_time, expected),
+        earned,
         *_percentiles(delays),
     )
+
+
+def _earned(rows: pa.Table) -> pa.ChunkedArray:
+    """What each outcome brings: its price, if it was in time."""
+    return pc.if_else(pc.equal(rows["outcome"], IN_TIME), rows["price"], 0.0)
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:

@@ -100,6 +100,7 @@ def _is_local(master: str) -> bool:
 
 def _local_settings() -> dict[str, str]:
     return {
+        "spark.driver.memory": "4g",  # at most: driver and executor are one process here
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.host": LOOPBACK,
         # Spark's 200 is for clusters: here each partition beyond the cores only costs a task.

@@ -7,7 +7,7 @@ brokers or a sweep go on writing. Rows of a sweep are told apart by `run`, the n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,9 +28,12 @@ class Traces:
         return self._tables[table]
 
 
-def read_traces(spark: SparkSession, folder: Path) -> Traces:
-    """All that a folder holds; tables that nothing was written to are empty."""
+def read_traces(spark: SparkSession, folder: Path, runs: Collection[str] | None = None) -> Traces:
+    """All that a folder holds, or only some points of a sweep; tables that nothing was written to
+    are empty."""
     files = trace_files(folder)
+    if runs is not None:
+        files = {table: [f for f in files[table] if f.stem in runs] for table in files}
     points = None
     if (folder / POINTS).is_dir():
         points = spark.createDataFrame(finished_points(folder).to_pylist(), POINT_TYPE)

@@ -47,9 +47,9 @@ class Analysis(Struct, frozen=True):
 def analyse(spark: SparkSession, folder: Path, by: By = "clock") -> Analysis:
     """All metrics of the traces in a folder."""
     traces = read_traces(spark, folder)
-    with _persisted(outcomes(traces, by).select(*metrics.NEEDED)) as rows:
+    with persisted(outcomes(traces, by).select(*metrics.NEEDED)) as rows:
         strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
-        with _persisted(strategies):
+        with persisted(strategies):
             return Analysis(
                 _collected(strategies, "run", "strategy"),
                 _collected(metrics.per_subscriber(rows), "run", "subscription"),
@@ -62,7 +62,7 @@ def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
     """Only the table of one study, for the end of a sweep."""
     traces = read_traces(spark, folder)
     needed = set(metrics.NEEDED) - {"subscription", "deadline_s", "reason"}  # of subscribers, drops
-    with _persisted(outcomes(traces).select(*sorted(needed))) as rows:
+    with persisted(outcomes(traces).select(*sorted(needed))) as rows:
         strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
         study = _study(strategies, traces)
     assert study is not None, f"{folder} is not the folder of a sweep"
@@ -70,8 +70,8 @@ def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
 
 
 def swept(study: pd.DataFrame) -> list[str]:
-    """The parameters that a study varies; only their names have a dot."""
-    return [name for name in study.columns if "." in name]
+    """The parameters that a study varies, whose names have a dot, and the setting."""
+    return [name for name in study.columns if "." in name or name == "setting"]
 
 
 def write(analysis: Analysis, out: Path) -> list[Path]:
@@ -92,7 +92,7 @@ def _study(strategies: DataFrame, traces: Traces) -> pd.DataFrame | None:
 def with_intervals(means: pd.DataFrame) -> pd.DataFrame:
     """Deviations over seeds become half-widths of confidence intervals (one seed has none), and
     the setting becomes a column per parameter that varies."""
-    names = {f"{name}_deviation": f"{name}_interval" for name in metrics.RATIOS_AND_DELAYS}
+    names = {f"{name}_deviation": f"{name}_interval" for name in metrics.FIGURES}
     factor = interval_factor(means["seeds"])
     widened = means.assign(**{name: means[name] * factor for name in names}).rename(columns=names)
     parameters = _parameters(means["setting"])
@@ -116,7 +116,7 @@ def _parameters(settings: pd.Series) -> pd.DataFrame:
 
 
 @contextmanager
-def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
+def persisted(frame: DataFrame) -> Iterator[DataFrame]:
     """Kept while several tables are made of it."""
     frame.persist()
     try:

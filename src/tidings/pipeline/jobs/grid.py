@@ -1,48 +1,49 @@
 """What does a sweep vary? A spec in TOML becomes points, each a whole scenario.
 
-    name = "mesh20"
+    name = "mesh20"                        # absent: the name of the file
     scenario = "../scenarios/mesh20.toml"  # relative to this file
     [grid]
     "broker.strategy" = ["d-tree", "r-tree"]
     "links.failure_probability" = [0.0, 0.02]
     "run.seed" = { from = 1, count = 3 }
+    [setting.paper]                        # optional: what changes together, under a name
+    "links.ack" = "instant"
+    "broker.ack_timer" = 1.0
+    [quick]                                # optional: other values of the grid, for a short look
+    "run.seconds" = [600]
 
-Any parameter of the scenario may be in the grid. A point is named by the digest of its scenario, so
-the name says what made the result; two points of one name would be the same work twice.
+Any parameter of the scenario may be in the grid. With settings, the grid is run once for each; a
+setting that names a parameter of the grid narrows it. A point is named by the digest of its
+scenario, so the name says what made the result; two points of one name would be the same work
+twice. A study adds `[study]` and `[[claim]]` to such a file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct, field
 
 from tidings.core.document import convert, read_toml
 from tidings.core.errors import ConfigError
+from tidings.pipeline.jobs.values import MAX_POINTS, Setting, axes, setting
 from tidings.sim.scenario import Scenario, load
 
-MAX_POINTS = 100_000  # a grid beyond this is a slip: a day of work at a second each
 
-# The tables of a scenario whose fields can be swept; `live` changes no simulation.
-SECTIONS = ("run", "topology", "links", "broker", "workload", "faults")
-
-
-class Span(Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
-    """So many whole numbers from the first one."""
-
-    first: int
-    count: Annotated[int, Meta(ge=1, le=MAX_POINTS)]
-
-
-class _Document(Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
+class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    name: str = ""
     scenario: str
     grid: dict[str, Any]
+    setting: dict[str, dict[str, Any]] = field(default_factory=dict)
+    quick: dict[str, Any] = field(default_factory=dict)
+    study: Any = None  # read by the studies
+    claim: Any = None
 
 
 class Spec(Struct, frozen=True):
@@ -52,25 +53,43 @@ class Spec(Struct, frozen=True):
     scenario: Path
     grid: dict[str, tuple[Any, ...]]
     source: str
+    settings: dict[str, Setting] = field(default_factory=dict)
+    quick: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def grid_of(self, setting: str) -> dict[str, tuple[Any, ...]]:
+        """What is varied in a setting; the name is empty where there is none."""
+        return self.grid | self.settings[setting].narrowed if setting else self.grid
+
+    def quickened(self) -> Spec:
+        """The short look, under a name of its own: it shares nothing with the whole."""
+        return msgspec.structs.replace(
+            self, name=f"{self.name}-quick", grid=self.grid | self.quick, quick={}
+        )
 
 
 class Point(Struct, frozen=True):
-    """One combination of the grid's values."""
+    """One combination of the grid's values, in one of the settings."""
 
     name: str
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # of the grid; and the name of the `setting`, where there is one
     scenario: Scenario
 
 
 def read_spec(path: Path) -> Spec:
     """The sweep that a file describes; what is wrong with it is one clear `ConfigError`."""
-    document = convert(read_toml(path), _Document, str(path))
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", document.name):
+    source = str(path)
+    document = convert(read_toml(path), _Document, source)
+    name = document.name or path.stem
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         accepted = "letters, digits, '.', '_' and '-', as it names a folder"
-        raise ConfigError(str(path), "name", document.name, accepted)
-    grid = dict(_flat(document.grid, "", str(path)))
-    spec = Spec(document.name, path.parent / document.scenario, grid, str(path))
-    _check_grid(spec)
+        raise ConfigError(source, "name", name, accepted)
+    grid, quick = axes(document.grid, "grid", source), axes(document.quick, "quick", source)
+    settings = {
+        name: setting(table, grid | quick, f"setting.{name}", source)
+        for name, table in document.setting.items()
+    }
+    spec = Spec(name, path.parent / document.scenario, grid, source, settings, quick)
+    _check_size(spec)
     return spec
 
 
@@ -78,8 +97,8 @@ def points_of(spec: Spec) -> list[Point]:
     """All points, in the order of the grid; every scenario among them is checked."""
     load(spec.scenario)  # a fault that is here already is none of the grid's
     points: dict[str, Point] = {}
-    for parameters in _combinations(spec):
-        scenario = _scenario(spec, parameters)
+    for parameters, changes in _combinations(spec):
+        scenario = _scenario(spec, parameters, changes)
         point = Point(scenario.digest(), parameters, scenario)
         if point.name in points:
             first = points[point.name].parameters
@@ -89,64 +108,48 @@ def points_of(spec: Spec) -> list[Point]:
     return list(points.values())
 
 
-def _flat(table: dict[str, Any], prefix: str, source: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Parameters and their values; in TOML a dotted name without quotes means nested tables."""
-    for name, values in table.items():
-        if isinstance(values, dict) and not {"from", "count"} & values.keys():
-            yield from _flat(values, f"{prefix}{name}.", source)
-        else:
-            yield f"{prefix}{name}", _values(values, f"grid.{prefix}{name}", source)
-
-
-def _values(values: Any, field: str, source: str) -> tuple[Any, ...]:
-    try:
-        chosen = msgspec.convert(values, list[Any] | Span)
-    except msgspec.ValidationError:
-        accepted = f"a list of values, or {{ from = 1, count = 10 }} with up to {MAX_POINTS}"
-        raise ConfigError(source, field, values, accepted) from None
-    if isinstance(chosen, Span):
-        return tuple(range(chosen.first, chosen.first + chosen.count))
-    return tuple(chosen)
-
-
-def _check_grid(spec: Spec) -> None:
-    count = 1
-    for parameter, values in spec.grid.items():
-        section, _, field = parameter.partition(".")
-        if section not in SECTIONS or not field or "." in field:
-            accepted = (
-                "a parameter of the scenario with its table, such as links.loss_ratio (tables: "
-                f"{', '.join(SECTIONS)})"
-            )
-            raise ConfigError(spec.source, "grid", parameter, accepted)
-        if not values:
-            raise ConfigError(spec.source, f"grid.{parameter}", [], "at least one value")
-        count *= len(values)
+def _check_size(spec: Spec) -> None:
+    names = spec.settings or ("",)
+    count = sum(prod(map(len, spec.grid_of(name).values())) for name in names)
     if count > MAX_POINTS:
         raise ConfigError(spec.source, "grid", f"{count} points", f"at most {MAX_POINTS} points")
 
 
-def _combinations(spec: Spec) -> Iterator[dict[str, Any]]:
-    for values in product(*spec.grid.values()):
-        yield dict(zip(spec.grid, values, strict=True))
+def _combinations(spec: Spec) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The parameters of each point, and what its setting changes besides."""
+    for name in spec.settings or ("",):
+        named = {"setting": name} if name else {}
+        changes = spec.settings[name].changes if name else {}
+        grid = spec.grid_of(name)
+        for values in product(*grid.values()):
+            yield named | dict(zip(grid, values, strict=True)), changes
 
 
-def _scenario(spec: Spec, parameters: dict[str, Any]) -> Scenario:
+def _scenario(spec: Spec, parameters: Mapping[str, Any], changes: dict[str, Any]) -> Scenario:
+    setting = parameters.get("setting")
+    swept = {name: value for name, value in parameters.items() if name != "setting"}
     try:
-        scenario = load(spec.scenario, parameters)
+        scenario = load(spec.scenario, changes | swept)
         return msgspec.structs.replace(scenario, folder=str(spec.scenario.parent.absolute()))
     except ConfigError as error:
-        parameter = _culprit(error.field, parameters)
-        if parameter is None:
-            raise ConfigError(spec.source, "grid", parameters, error.accepted) from None
-        field, value = f"grid.{parameter}", parameters[parameter]
+        field, value = "grid", dict(parameters)
+        if parameter := _culprit(error.field, swept):
+            field, value = f"grid.{parameter}", parameters[parameter]
+        elif parameter := _culprit(error.field, changes):
+            field, value = f"setting.{setting}.{parameter}", changes[parameter]
         raise ConfigError(spec.source, field, value, error.accepted) from None
 
 
-def _culprit(field: str, parameters: dict[str, Any]) -> str | None:
-    """The parameter of the grid that an error about a field of the scenario is about."""
+def _culprit(field: str, parameters: Mapping[str, Any]) -> str | None:
+    """The parameter that an error about a field of the scenario is about."""
     for parameter in parameters:
-        if parameter == field or field.startswith(parameter + "["):
+        if f"{field}.".startswith((f"{parameter}.", f"{parameter}[")):
             return parameter
-    names = [parameter for parameter in parameters if parameter.endswith(f".{field}")]
+    names = [
+        parameter
+        for parameter, value in parameters.items()
+        if parameter.endswith(f".{field}")
+        or parameter.startswith(f"{field}.")  # a value where a table belongs, or the reverse
+        or (isinstance(value, dict) and field in value)  # a whole topology
+    ]
     return names[0] if len(names) == 1 else None

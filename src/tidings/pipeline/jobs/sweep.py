@@ -57,10 +57,19 @@ class Report(Struct, frozen=True):
     seconds: float
 
 
-def sweep(spec: Spec, out: Path, session: Callable[[], SparkSession], progress: Progress) -> Report:
-    """Run what is missing. Ctrl-C ends it early; what has finished stays."""
+def sweep(
+    spec: Spec,
+    out: Path,
+    session: Callable[[], SparkSession],
+    progress: Progress,
+    points: list[Point] | None = None,
+) -> Report:
+    """Run what is missing. Ctrl-C ends it early; what has finished stays.
+
+    `points` are those of the spec, if they are known already: a large grid takes seconds.
+    """
     started_at = time.perf_counter()
-    points = points_of(spec)
+    points = points_of(spec) if points is None else points
     done = _rows(spec, out)
     missing = [p for p in points if done.get(p.name, {}).get("status") != FINISHED]
     if missing:

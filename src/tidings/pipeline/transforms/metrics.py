@@ -1,7 +1,8 @@
 """How well was everybody served? The first metrics, as transforms over outcomes.
 
 Delivery ratio, on-time ratio (DCRD's QoS delivery ratio) and packets per subscriber are those of
-DCRD, section IV.C; delays are exact percentiles over what was delivered, late or not.
+DCRD, section IV.C; earnings (Eq. 2) and the number of messages those of bounded delay; delays are
+exact percentiles over what was delivered, late or not.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from pyspark.sql import functions as F
 from tidings.pipeline.outcomes import DROPPED, IN_FLIGHT, IN_TIME
 
 RATIOS = ("delivery_ratio", "on_time_ratio", "packets_per_subscriber")
+TRAFFIC = ("message_number", "packets_per_subscriber")
 DELAYS = ("delay_p50_s", "delay_p95_s", "delay_p99_s")
-RATIOS_AND_DELAYS = RATIOS + DELAYS
+AMOUNTS = ("earnings", "message_number")
+FIGURES = RATIOS + AMOUNTS + DELAYS
 
 # What the metrics need of an outcome; the rest need not be kept.
 NEEDED = (
@@ -24,6 +27,7 @@ NEEDED = (
     "subscription",
     "subscriber_broker",
     "deadline_s",
+    "price",
     "outcome",
     "reason",
     "delay_s",
@@ -31,18 +35,22 @@ NEEDED = (
 
 
 def per_strategy(outcomes: DataFrame, published: DataFrame, carried: DataFrame) -> DataFrame:
-    """One row per run and strategy. Links do not tell strategies apart, so packets per subscriber
-    is null where several strategies share a run."""
+    """One row per run and strategy. Links do not tell strategies apart, so what they carried is
+    null where several strategies share a run."""
     keys = ["run", "strategy"]
     publications = published.groupBy(*keys).agg(F.count("*").alias("publications"))
     alone = published.groupBy("run").agg(F.count_distinct("strategy").alias("strategies"))
-    packets = packets_per_subscriber(outcomes, carried).join(
-        alone.where("strategies = 1"), "run", "left_semi"
+    traffic = (
+        alone.where("strategies = 1")
+        .join(message_number(carried), "run", "left")
+        .join(packets_per_subscriber(outcomes, carried), "run", "left")
+        .select("run", *TRAFFIC)
+        .na.fill(0, ["message_number"])
     )
     return (
         publications.join(outcomes.groupBy(*keys).agg(*_figures()), keys, "left")
-        .join(packets, "run", "left")
-        .na.fill(0, ["expected", "delivered", "dropped", "in_flight"])
+        .join(traffic, "run", "left")
+        .na.fill(0, ["expected", "delivered", "dropped", "in_flight", "earnings"])
         .select(
             *keys,
             "publications",
@@ -51,6 +59,7 @@ def per_strategy(outcomes: DataFrame, published: DataFrame, carried: DataFrame) 
             "dropped",
             "in_flight",
             *RATIOS,
+            *AMOUNTS,
             *_delays(),
         )
     )
@@ -70,19 +79,24 @@ def per_subscriber(outcomes: DataFrame) -> DataFrame:
             "delivered",
             "delivery_ratio",
             "on_time_ratio",
+            "earnings",
             *_delays(),
         )
+    )
+
+
+def message_number(carried: DataFrame) -> DataFrame:
+    """One row per run that carried any: data transmissions, repeats among them."""
+    return (
+        carried.where(F.col("kind").isin("data", "repeat"))
+        .groupBy("run")
+        .agg(F.sum("frames").alias("message_number"))
     )
 
 
 def packets_per_subscriber(outcomes: DataFrame, carried: DataFrame) -> DataFrame:
     """One row per run: data transmissions, repeats among them, per publication and broker (other
     than the publisher's) with an interested subscription. See `headline.packets_per_subscriber`."""
-    packets = (
-        carried.where(F.col("kind").isin("data", "repeat"))
-        .groupBy("run")
-        .agg(F.sum("frames").alias("packets"))
-    )
     subscribers = (
         outcomes.where(F.col("publisher_broker") != F.col("subscriber_broker"))
         .select("run", "message", "subscriber_broker")
@@ -90,8 +104,8 @@ def packets_per_subscriber(outcomes: DataFrame, carried: DataFrame) -> DataFrame
         .groupBy("run")
         .agg(F.count("*").alias("subscribers"))
     )
-    ratio = F.coalesce("packets", F.lit(0)) / F.col("subscribers")
-    return subscribers.join(packets, "run", "left").select(
+    ratio = F.coalesce("message_number", F.lit(0)) / F.col("subscribers")
+    return subscribers.join(message_number(carried), "run", "left").select(
         "run", ratio.alias("packets_per_subscriber")
     )
 
@@ -119,13 +133,14 @@ def over_seeds(strategies: DataFrame, points: DataFrame) -> DataFrame:
         strategies.join(settings, "run")
         .groupBy(*keys)
         .agg(F.count_distinct("seed").alias("seeds"), *_means_and_deviations())
-        .select(*keys, "seeds", *RATIOS_AND_DELAYS, *map("{}_deviation".format, RATIOS_AND_DELAYS))
+        .select(*keys, "seeds", *FIGURES, *map("{}_deviation".format, FIGURES))
     )
 
 
 def _figures() -> list[Column]:
     """What a group of outcomes comes to; delays are null where nothing was delivered."""
     on_time = F.count_if(F.col("outcome") == IN_TIME)
+    earned = F.sum(F.when(F.col("outcome") == IN_TIME, F.col("price")))
     return [
         F.count("*").alias("expected"),
         F.count("delay_s").alias("delivered"),
@@ -133,6 +148,7 @@ def _figures() -> list[Column]:
         F.count_if(F.col("outcome") == IN_FLIGHT).alias("in_flight"),
         (F.count("delay_s") / F.count("*")).alias("delivery_ratio"),
         (on_time / F.count("*")).alias("on_time_ratio"),
+        F.coalesce(earned, F.lit(0.0)).alias("earnings"),
         # one aggregate for all three: each keeps every distinct delay
         F.percentile("delay_s", [0.5, 0.95, 0.99]).alias("delays"),
     ]
@@ -143,5 +159,5 @@ def _delays() -> list[Column]:
 
 
 def _means_and_deviations() -> list[Column]:
-    means = [F.avg(name).alias(name) for name in RATIOS_AND_DELAYS]
-    return means + [F.stddev_samp(name).alias(f"{name}_deviation") for name in RATIOS_AND_DELAYS]
+    means = [F.avg(name).alias(name) for name in FIGURES]
+    return means + [F.stddev_samp(name).alias(f"{name}_deviation") for name in FIGURES]

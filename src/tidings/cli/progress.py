@@ -1,0 +1,54 @@
+"""Work of minutes to hours, as a person sees it go on and ends it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+PACE_OVER_S = 3600.0  # points take seconds to minutes: the time left follows from the last hour
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Batch systems end a job with SIGTERM: it means what Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def progress(silent: bool, name: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with an estimate on a terminal, nothing elsewhere; it is told points done and all."""
+    console = Console(stderr=True)
+    if silent or not console.is_terminal:
+        yield lambda done, points: None
+        return
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("points,"),
+        TimeElapsedColumn(),
+        TextColumn("gone,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+        speed_estimate_period=PACE_OVER_S,
+    )
+    with bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, points: bar.update(task, completed=done, total=points)

@@ -1,0 +1,142 @@
+"""`tidings study`: figures of papers, made again and judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from tidings.cli.progress import ended_by_sigterm, progress
+
+if TYPE_CHECKING:
+    from tidings.pipeline.jobs.sweep import Report
+    from tidings.studies.report import Result
+
+FAILED, INTERRUPTED = 1, 130
+
+study = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="""Make a paper's figure again, and judge what the paper says about it.
+
+    \b
+      What there is:  tidings study list
+      In minutes:     tidings study run dcrd-fig2 --quick
+      In hours:       tidings study run dcrd-fig2
+    """,
+)
+
+
+@study.command("list", short_help="Name the studies that can be run.")
+def list_studies(
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+) -> None:
+    """Name the studies that can be run: those in the folder studies here, or in the project's."""
+    from tidings.studies.spec import read_study, study_files
+
+    studies = {name: read_study(path) for name, path in study_files().items()}
+    if json:
+        listed = [
+            {"study": name} | msgspec.to_builtins(each.about) | {"claims": len(each.claims)}
+            for name, each in studies.items()
+        ]
+        print(msgspec.json.encode({"studies": listed}).decode())
+        return
+    table = Table(box=SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("study", "figure", "what it shows", "claims"):
+        table.add_column(heading, no_wrap=heading == "study")
+    for name, each in studies.items():
+        about = each.about
+        figure = f"{about.paper}, {about.figure}"
+        table.add_row(name, figure, about.title, str(len(each.claims)))
+    console = Console()
+    console.print(table)
+    console.print(f"Next: tidings study run {next(iter(studies))} --quick")
+
+
+@study.command("run", short_help="Run a study and judge its claims.")
+def run_study(
+    name: Annotated[str, typer.Argument(help="A name that the list has, or a TOML file")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few topologies, minutes instead of hours of messages")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the results [default: results/<name>, -quick with --quick]"),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master [default: all cores of this machine]")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+) -> None:
+    """Simulate what a study declares, print its table, judge its claims, and draw its figure.
+
+    Only what is not in the folder yet runs, so Ctrl-C loses nothing that has finished: the same
+    command goes on from there. A full run takes hours; --quick takes minutes, has results of its
+    own, and says so in the figure.
+
+    The JSON object has study, quick, points (strategy, x, metric, mean, ci, runs, and setting where
+    there are several) and claims (id, section, text, paper, ours, verdict, why); ci is half the
+    width of the 95 % confidence interval over topologies.
+    """
+    from tidings.pipeline.session import spark_session
+    from tidings.studies.figures import draw
+    from tidings.studies.report import write
+    from tidings.studies.run import run
+    from tidings.studies.spec import find_study, read_study
+
+    chosen = read_study(find_study(name), quick)
+    folder = out or Path("results") / chosen.spec.name
+    with ended_by_sigterm():
+        report, result = run(
+            chosen,
+            folder,
+            lambda: spark_session(master, "tidings study"),
+            lambda work: progress(quiet or json, work),
+        )
+    _tell(report, f"tidings study run {name}{' --quick' if quick else ''} --out {folder}")
+    if result is not None:
+        written = write(result, folder / f"{chosen.spec.name}.json")
+        drawn = draw(chosen, result, folder / f"{chosen.spec.name}.png")
+        if json:
+            print(msgspec.json.encode(result).decode())
+        else:
+            _show(result, written, drawn, name)
+    if report.interrupted or report.failures:
+        raise typer.Exit(INTERRUPTED if report.interrupted else FAILED)
+
+
+def _tell(report: Report, command: str) -> None:
+    """What did not run, and how to go on."""
+    errors = Console(stderr=True)
+    for failure in report.failures:
+        what = f"Point {failure['point']} failed: {failure['parameters']}: {failure['error']}"
+        errors.print(what, markup=False, soft_wrap=True)
+    if report.interrupted or report.failures:
+        there = report.kept + report.ran
+        said = f"{there} of {report.points} points are in {report.out}."
+        errors.print(f"{said} To run the others: {command}", markup=False, soft_wrap=True)
+
+
+def _show(result: Result, written: Path, drawn: Path, name: str) -> None:
+    from tidings.cli.study_tables import claims_table, metric_tables
+
+    console = Console()
+    console.print(f"{result.title}: means over topologies ± 95 % confidence")
+    for table in (*metric_tables(result), claims_table(result)):
+        console.print(table)
+    verdicts = [claim.verdict for claim in result.claims]
+    console.print(
+        f"{result.study}, {result.made_by()}: {verdicts.count('holds')} claims hold, "
+        f"{verdicts.count('does not hold')} do not, {verdicts.count('not judged')} not judged.",
+        soft_wrap=True,
+    )
+    console.print(f"The figure is {drawn}, the numbers are in {written}.", soft_wrap=True)
+    if result.quick:
+        console.print(f"Next, for hours: tidings study run {name}", soft_wrap=True)

@@ -1,0 +1,70 @@
+"""A study as a person reads it: a table for each metric, and the claims with their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.box import SIMPLE
+from rich.table import Table
+from rich.text import Text
+
+from tidings.studies.claims import Finding
+from tidings.studies.report import Mean, Result
+from tidings.studies.wording import AMOUNTS, SHARES, TITLES
+
+COLOURS = {"holds": "green", "does not hold": "red", "not judged": "yellow"}
+
+
+def metric_tables(result: Result) -> Iterator[Table]:
+    """One row per x, one column per strategy and setting."""
+    for metric in dict.fromkeys(mean.metric for mean in result.points):
+        means = [mean for mean in result.points if mean.metric == metric]
+        unit, factor, decimals = _scale(metric)
+        title = f"{TITLES[metric]}{unit}"
+        table = Table(title=title, title_justify="left", box=SIMPLE, show_edge=False)
+        found = {(mean.x, _line(mean)): mean for mean in means}
+        lines = dict.fromkeys(_line(mean) for mean in means)
+        table.add_column("x")
+        for line in lines:
+            table.add_column(line, justify="right")
+        for x in sorted({mean.x for mean in means}):
+            cells = [_cell(found.get((x, line)), factor, decimals) for line in lines]
+            table.add_row(f"{x:g}", *cells)
+        yield table
+
+
+def claims_table(result: Result) -> Table:
+    """Every claim with its verdict; the reason stands below what does not hold."""
+    table = Table(title="Claims", title_justify="left", box=SIMPLE, show_edge=False)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column(f"{result.paper} says, and what we have")
+    for finding in result.claims:
+        verdict = Text(finding.verdict, style=COLOURS[finding.verdict])
+        table.add_row(verdict, _said(finding))
+    return table
+
+
+def _said(finding: Finding) -> Text:
+    said = Text(f"{finding.section} {finding.id}: “{finding.text}”\n")
+    return said.append(finding.why, style="dim" if finding.verdict == "holds" else "")
+
+
+def _line(mean: Mean) -> str:
+    setting = mean.key().setting
+    return f"{mean.strategy}\n{setting}" if setting else mean.strategy
+
+
+def _cell(mean: Mean | None, factor: float, decimals: int) -> str:
+    if mean is None:
+        return ""
+    value = f"{mean.mean * factor:.{decimals}f}"
+    return value if mean.ci is None else f"{value}±{mean.ci * factor:.{decimals}f}"
+
+
+def _scale(metric: str) -> tuple[str, float, int]:
+    """Its unit, the factor to it, and decimals."""
+    if metric in SHARES:
+        return ", %", 100, 2
+    if metric in AMOUNTS:
+        return "", 1, 0
+    return (", ms", 1000, 1) if metric.endswith("_s") else ("", 1, 3)

@@ -1,0 +1,32 @@
+"""How late is late? The distribution of the delays of what missed its deadline (DCRD, IV.D.6).
+
+Lateness is the actual delay over the deadline, so it begins at 1. Only what was delivered, but
+late, counts: what was lost has no delay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidings.pipeline.outcomes import LATE
+
+
+def lateness_cdf(outcomes: DataFrame, ratios: Sequence[float]) -> DataFrame:
+    """One row per run, strategy and ratio: the share of late deliveries that took at most so many
+    times their deadline. A run in which nothing was late has no rows."""
+    lateness = F.col("delay_s") / F.col("deadline_s")
+    shares = [F.count_if(lateness <= ratio) / F.count("*") for ratio in ratios]
+    rows = [
+        F.struct(F.lit(float(ratio)).alias("ratio"), share.alias("lateness_cdf"))
+        for ratio, share in zip(ratios, shares, strict=True)
+    ]
+    return (
+        outcomes.where(F.col("outcome") == LATE)
+        .groupBy("run", "strategy")
+        .agg(F.array(*rows).alias("rows"))
+        .select("run", "strategy", F.explode("rows").alias("row"))
+        .select("run", "strategy", "row.ratio", "row.lateness_cdf")
+    )

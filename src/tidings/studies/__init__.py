@@ -1,0 +1,1 @@
+"""Declared runs become figures and verdicts; the argument, never a metric."""

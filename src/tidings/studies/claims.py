@@ -1,0 +1,158 @@
+"""Does what the paper says hold here? A claim is data: a number of ours, and what it should be.
+
+    [[claim]]
+    id = "dcrd-traffic"
+    text = "When P_f = 0.1, DCRD introduces about 20 % more traffic than D-Tree"
+    paper = 1.2                       # the paper's figure: a number, or words
+    metric = "packets_per_subscriber"
+    strategy = "dcrd"                 # or a list: then it must hold for each
+    x = 0.1                           # or a list, or "every", the default: at each
+    over = { strategy = "d-tree" }    # or minus = {...}; what is not said is as on this side
+    kind = "near"                     # one of `JUDGES`
+    value = 1.2                       # absent: the paper's number
+    tolerance = 0.05
+    why = "..."                       # the reason, told only if it does not hold
+
+The number is a mean over topologies, a difference (`minus`) or a ratio (`over`) of two. The verdict
+is always computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import nan
+from typing import Annotated, Literal, NamedTuple
+
+from msgspec import Meta, Struct
+
+from tidings.studies.judges import JUDGES, Series
+from tidings.studies.wording import Form, shown
+
+Kind = Literal["near", "at least", "at most", "rising", "falling", "flat", "peaking"]
+Verdict = Literal["holds", "does not hold", "not judged"]
+COURSES = ("rising", "falling", "flat", "peaking")  # about all x together; they expect no number
+
+
+class Key(NamedTuple):
+    """Where a mean over topologies is looked up."""
+
+    setting: str
+    strategy: str
+    metric: str
+    x: float
+
+
+class Other(Struct, frozen=True, forbid_unknown_fields=True):
+    """The other side of a difference or ratio: what it differs in."""
+
+    setting: str | None = None
+    strategy: str | None = None
+    metric: str | None = None
+    x: float | None = None
+
+
+class Claim(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    id: str
+    text: str
+    paper: float | str
+    metric: str
+    strategy: str | Annotated[tuple[str, ...], Meta(min_length=1)]
+    kind: Kind
+    section: str = ""  # absent: the study's
+    setting: str = ""  # absent: the study's first
+    x: float | Annotated[tuple[float, ...], Meta(min_length=1)] | Literal["every"] = "every"
+    minus: Other | None = None
+    over: Other | None = None
+    value: float | None = None
+    tolerance: Annotated[float, Meta(ge=0)] = 0.0
+    why: str = ""
+
+    def strategies(self) -> tuple[str, ...]:
+        return (self.strategy,) if isinstance(self.strategy, str) else self.strategy
+
+    def xs(self, every: tuple[float, ...]) -> tuple[float, ...]:
+        if self.x == "every":
+            return every
+        return self.x if isinstance(self.x, tuple) else (float(self.x),)
+
+    def expected(self) -> float:
+        """The number that ours is compared with; NaN where there is none."""
+        if self.value is not None:
+            return self.value
+        return nan if isinstance(self.paper, str) else self.paper
+
+    def form(self) -> Form:
+        """What our number is; of a course, how far it goes."""
+        if self.minus or self.kind in COURSES:
+            return "difference"
+        return "factor" if self.over else "value"
+
+    def sides(self, strategy: str, x: float) -> Iterator[Key]:
+        """The one or two means that our number is made of."""
+        yield Key(self.setting, strategy, self.metric, x)
+        if other := self.minus or self.over:
+            yield Key(
+                self.setting if other.setting is None else other.setting,
+                other.strategy or strategy,
+                other.metric or self.metric,
+                x if other.x is None else other.x,
+            )
+
+
+class Finding(Struct, frozen=True):
+    """A claim that was judged."""
+
+    id: str
+    section: str
+    text: str
+    paper: float | str
+    ours: float | None
+    verdict: Verdict
+    why: str
+
+
+def judge(claim: Claim, means: Mapping[Key, float], every: tuple[float, ...]) -> Finding:
+    """The verdict on a claim; `every` is each x of its setting."""
+    series: Series = {}
+    for strategy in claim.strategies():
+        for x in claim.xs(every):
+            keys = tuple(claim.sides(strategy, x))
+            if missing := [key for key in keys if key not in means]:
+                return _finding(claim, None, "not judged", f"This run has no {_named(missing[0])}.")
+            series.setdefault(strategy, []).append((x, _number(claim, *(means[k] for k in keys))))
+    holds, ours, where = JUDGES[claim.kind](series, claim.expected(), claim.tolerance)
+    number = f"{shown(ours, claim.metric, claim.form())} ({where})"
+    if holds:
+        return _finding(claim, ours, "holds", f"{number} is {_wanted(claim)}.")
+    said = f"{number} is not {_wanted(claim)}. {claim.why}".strip()
+    return _finding(claim, ours, "does not hold", said)
+
+
+def _number(claim: Claim, mean: float, other: float = nan) -> float:
+    if claim.minus:
+        return mean - other
+    if claim.over:
+        return mean / other if other else nan
+    return mean
+
+
+def _wanted(claim: Claim) -> str:
+    """What the verdict is about, as the end of a sentence."""
+    margin = shown(claim.tolerance, claim.metric, "factor" if claim.over else "margin")
+    if claim.kind == "flat":
+        return f"flat within {margin}"
+    if claim.kind == "peaking":
+        return "a peak that it falls from" + (f" (by {margin})" if claim.tolerance else "")
+    if claim.kind in COURSES:
+        return f"{claim.kind} at every step" + (f" (within {margin})" if claim.tolerance else "")
+    expected = shown(claim.expected(), claim.metric, claim.form())
+    return f"{claim.kind} {expected}" + (f" (within {margin})" if claim.tolerance else "")
+
+
+def _finding(claim: Claim, ours: float | None, verdict: Verdict, why: str) -> Finding:
+    return Finding(claim.id, claim.section, claim.text, claim.paper, ours, verdict, why)
+
+
+def _named(key: Key) -> str:
+    place = f" in setting {key.setting}" if key.setting else ""
+    return f"{key.metric} of {key.strategy} at {key.x:g}{place}"

@@ -1,0 +1,91 @@
+"""What has a study shown? One object for people and scripts: its points, and its claims judged."""
+
+from __future__ import annotations
+
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+from msgspec import UNSET, Struct, UnsetType
+
+from tidings.pipeline.jobs.analyse import replaced
+from tidings.pipeline.jobs.grid import Point
+from tidings.studies.claims import Finding, Key, judge
+from tidings.studies.spec import Study
+
+
+class Mean(Struct, frozen=True):
+    """One point of the figure: a mean over topologies."""
+
+    strategy: str
+    x: float
+    metric: str
+    mean: float
+    ci: float | None  # half the width of the 95 % confidence interval; one run has none
+    runs: int  # one on each topology
+    setting: str | UnsetType = UNSET  # only in a study that has settings
+
+    def key(self) -> Key:
+        return Key(self.setting or "", self.strategy, self.metric, self.x)
+
+
+class Result(Struct, frozen=True):
+    study: str
+    quick: bool
+    title: str
+    paper: str
+    figure: str
+    topologies: int
+    seconds: float  # of publishing, in each run
+    points: list[Mean]
+    claims: list[Finding]
+
+    def made_by(self) -> str:
+        """How much lies behind the numbers."""
+        kind = "quick run" if self.quick else "full run"
+        topologies = "1 topology" if self.topologies == 1 else f"{self.topologies} topologies"
+        return f"{kind}: {topologies}, {self.seconds / 60:g} min of simulated time each"
+
+
+def result_of(study: Study, points: list[Point], table: pd.DataFrame) -> Result:
+    """The argument, from the means over topologies of `pipeline.jobs.measure`."""
+    about, rows = study.about, table[table["metric"].isin(study.about.metrics)]
+    found = {mean.key(): mean for mean in map(_mean, rows.to_dict("records"))}
+    ordered = [found[key] for key in _keys(study) if key in found]
+    means = {mean.key(): mean.mean for mean in ordered}
+    return Result(
+        study.name,
+        study.quick,
+        about.title,
+        about.paper,
+        about.figure,
+        len({point.scenario.run.seed for point in points}),
+        points[0].scenario.run.seconds,
+        ordered,
+        [judge(claim, means, study.xs(claim.setting)) for claim in study.claims],
+    )
+
+
+def write(result: Result, path: Path) -> Path:
+    """The object as JSON; the file is whole or not there."""
+    text = msgspec.json.format(msgspec.json.encode(result), indent=1)
+    return replaced(path, lambda draft: draft.write_bytes(text))
+
+
+def _mean(row: dict[str, Any]) -> Mean:
+    ci = None if isnan(row["ci"]) else row["ci"]
+    setting = row["setting"] or UNSET
+    return Mean(row["strategy"], row["x"], row["metric"], row["mean"], ci, row["runs"], setting)
+
+
+def _keys(study: Study) -> list[Key]:
+    """Every point that the figure can have, in the order of the file."""
+    return [
+        Key(setting, strategy, metric, x)
+        for metric in study.about.metrics
+        for setting in study.settings()
+        for strategy in study.strategies(setting)
+        for x in study.xs(setting)
+    ]

@@ -1,0 +1,110 @@
+"""Every point is measured once, as its trace rows say, and again only when they change."""
+
+from math import isnan
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from support.sweeps import a_spec, point_files
+
+from tidings.pipeline import headline
+from tidings.pipeline.files import finished_points
+from tidings.pipeline.jobs import measure as job
+from tidings.pipeline.jobs.grid import Point, points_of, read_spec
+from tidings.pipeline.jobs.measure import LATENESS_RATIOS, MEASURES, measure, over_topologies
+from tidings.pipeline.jobs.sweep import sweep
+from tidings.pipeline.transforms.metrics import FIGURES
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def silent(done: int, points: int) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory: pytest.TempPathFactory) -> list[Point]:
+    return points_of(read_spec(a_spec(tmp_path_factory.mktemp("spec"))))
+
+
+@pytest.fixture(scope="module")
+def out(points: list[Point], spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("measured")
+    sweep(read_spec(a_spec(folder)), folder / "out", lambda: spark, silent)
+    return folder / "out"
+
+
+def names(points: list[Point]) -> set[str]:
+    return {point.name for point in points}
+
+
+def test_points_are_measured_in_turns_as_the_headline_has_them(
+    out: Path, points: list[Point], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = sorted(row["deliveries"] for row in finished_points(out).to_pylist())[-3:]
+    monkeypatch.setattr(job, "DELIVERIES_AT_ONCE", sum(some))
+    seen: list[tuple[int, int]] = []
+    found = measure(
+        lambda: spark, out, "tiny", names(points), MEASURES, lambda *now: seen.append(now)
+    )
+    assert seen == [(0, 4), (3, 4), (4, 4)]
+    numbers = found[found["at"].isna()].set_index(["run", "metric"])["value"]
+    tables = headline.read_tables(out)
+    for point in points:
+        rows = {
+            name: table.filter(pc.equal(table["run"], point.name)) for name, table in tables.items()
+        }
+        expected = headline.summary(rows)
+        for metric in FIGURES:
+            assert numbers[point.name, metric] == pytest.approx(getattr(expected, metric))
+    assert set(found["at"].dropna()) <= set(LATENESS_RATIOS)
+
+
+def test_what_is_measured_is_not_measured_again(
+    out: Path, points: list[Point], spark: SparkSession
+) -> None:
+    first = measure(lambda: spark, out, "tiny", names(points), MEASURES, silent)
+    again = measure(pytest.fail, out, "tiny", names(points), MEASURES, silent)
+    pd.testing.assert_frame_equal(first, again)
+    some = {points[0].name}
+    assert set(measure(pytest.fail, out, "tiny", some, MEASURES, silent)["run"]) == some
+
+
+def test_a_point_that_left_other_rows_is_measured_again(
+    out: Path, points: list[Point], spark: SparkSession
+) -> None:
+    before = measure(lambda: spark, out, "tiny", names(points), MEASURES, silent)
+    row = point_files(out)[0]
+    table = pq.ParquetFile(row).read()
+    column = table.schema.get_field_index("digest")
+    pq.write_table(table.set_column(column, table.schema.field(column), [["other"]]), row)
+    seen: list[tuple[int, int]] = []
+    after = measure(
+        lambda: spark, out, "tiny", names(points), MEASURES, lambda *now: seen.append(now)
+    )
+    assert seen[0] == (3, 4)
+    pd.testing.assert_frame_equal(before, after)
+
+
+def test_means_over_topologies_with_their_confidence() -> None:
+    measured = pd.DataFrame(
+        [
+            ("a", "dcrd", "on_time_ratio", None, 0.9),
+            ("b", "dcrd", "on_time_ratio", None, 1.0),
+            ("c", "dcrd", "on_time_ratio", None, 0.5),
+            ("a", "dcrd", "lateness_cdf", 1.5, 0.25),
+            ("b", "dcrd", "lateness_cdf", 1.5, None),  # nothing was late
+        ],
+        columns=["run", "strategy", "metric", "at", "value"],
+    )
+    lines = pd.DataFrame({"run": ["a", "b", "c"], "setting": "paper", "x": [0.1, 0.1, 0.2]})
+    rows = over_topologies(measured, lines).to_dict("records")
+    found = {(row["metric"], row["x"]): row for row in rows}
+    both = found["on_time_ratio", 0.1]
+    assert (both["mean"], both["runs"], both["setting"]) == (pytest.approx(0.95), 2, "paper")
+    assert both["ci"] == pytest.approx(0.05 * 12.706, rel=1e-3)  # Student's t for two samples
+    assert isnan(found["on_time_ratio", 0.2]["ci"])
+    assert (found["lateness_cdf", 1.5]["mean"], found["lateness_cdf", 1.5]["runs"]) == (0.25, 1)
