@@ -15,6 +15,7 @@ from tidings.core.policy import Policy
 from tidings.core.topology import GENERATORS
 from tidings.live.config import parse
 from tidings.routing.options import DcrdOptions
+from tidings.scheduling.options import BenefitOptions
 from tidings.sim import scenario
 
 GUIDE = ROOT / "docs" / "guide"
@@ -23,15 +24,19 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[links]": scenario.Links,
     "[broker]": Settings,
     "[broker.dcrd]": DcrdOptions,
+    "[broker.benefit]": BenefitOptions,
     "[[policy]]": Policy,
     "[workload]": scenario.Workload,
+    "[workload.content]": scenario.Content,
     "[[workload.publisher]]": scenario.Publisher,
     "[[workload.subscriber]]": scenario.Subscriber,
     "[faults]": scenario.Faults,
     "[[faults.schedule]]": scenario.Fault,
     "[live]": scenario.Live,
 } | {f'kind = "{kind}"': parameters for kind, parameters in GENERATORS.items()}
-NOT_IN_ITS_TABLE = {"policies", "dcrd", "publisher", "subscriber", "schedule"}  # their own
+NOT_IN_ITS_TABLE = {  # but in one of their own
+    *("policies", "dcrd", "benefit", "content", "publisher", "subscriber", "schedule")
+}
 
 
 @pytest.mark.parametrize("title", TABLES)

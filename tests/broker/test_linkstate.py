@@ -5,6 +5,7 @@ from support.builders import LINE, TRIANGLE, connected
 from tidings.broker.frames import Links
 from tidings.broker.linkstate import LinkState
 from tidings.core.estimates import LinkEstimate
+from tidings.routing.base import View
 
 
 def links(origin: str, version: int, *near: str, incarnation: int = 1) -> Links:
@@ -19,7 +20,7 @@ def test_every_broker_comes_to_know_every_link() -> None:
 
 
 def test_a_newer_version_replaces_an_older_one_and_never_the_other_way() -> None:
-    state = LinkState("b1", 1, 0.1)
+    state = LinkState(View("b1"), 1, 0.1)
     assert state.apply(links("b2", 2, "b1", "b3"))
     assert not state.apply(links("b2", 1, "b1"))
     assert not state.apply(links("b2", 2, "b1"))
@@ -29,7 +30,7 @@ def test_a_newer_version_replaces_an_older_one_and_never_the_other_way() -> None
 
 
 def test_a_restarted_broker_counts_from_one_again_and_is_believed() -> None:
-    state = LinkState("b1", 1, 0.1)
+    state = LinkState(View("b1"), 1, 0.1)
     state.apply(links("b2", 9, "b1", "b3"))
     assert state.apply(links("b2", 1, "b1", incarnation=2))
     assert not state.apply(links("b2", 10, "b3", incarnation=1))
@@ -37,13 +38,13 @@ def test_a_restarted_broker_counts_from_one_again_and_is_believed() -> None:
 
 
 def test_what_others_say_of_this_brokers_own_links_is_ignored() -> None:
-    state = LinkState("b1", 1, 0.1)
+    state = LinkState(View("b1"), 1, 0.1)
     assert not state.apply(links("b1", 99, "b7", incarnation=9))
     assert "b1" not in state.view.links
 
 
 def test_the_view_changes_its_version_with_every_news() -> None:
-    state = LinkState("b1", 1, 0.1)
+    state = LinkState(View("b1"), 1, 0.1)
     versions = [state.view.version]
     state.apply(links("b2", 1, "b1"))
     versions.append(state.view.version)
@@ -57,7 +58,7 @@ def test_the_view_changes_its_version_with_every_news() -> None:
 
 
 def test_only_what_changed_by_enough_is_advertised() -> None:
-    state = LinkState("b1", 1, 0.1)
+    state = LinkState(View("b1"), 1, 0.1)
     first = state.advertise({"b2": LinkEstimate(0.100)})
     assert first is not None
     assert first.version == 1
@@ -70,13 +71,13 @@ def test_only_what_changed_by_enough_is_advertised() -> None:
 
 
 def test_slow_drift_is_told_once_it_adds_up() -> None:
-    state = LinkState("b1", 1, 0.1)
+    state = LinkState(View("b1"), 1, 0.1)
     told = [state.advertise({"b2": LinkEstimate(0.100 + 0.001 * step)}) for step in range(21)]
     assert [step for step, frame in enumerate(told) if frame] == [0, 11]
 
 
 def test_a_link_that_appears_or_goes_is_always_news() -> None:
-    state = LinkState("b1", 1, 0.1)
+    state = LinkState(View("b1"), 1, 0.1)
     state.advertise({"b2": LinkEstimate(0.1)})
     assert state.advertise({"b2": LinkEstimate(0.1), "b3": LinkEstimate(0.1)}) is not None
     assert state.advertise({"b3": LinkEstimate(0.1)}) is not None

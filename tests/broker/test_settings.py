@@ -10,10 +10,12 @@ from tidings.core.contract import Contract, TopicPolicy
 from tidings.core.errors import ConfigError
 from tidings.routing import ROUTERS
 from tidings.routing.options import DcrdOptions
+from tidings.scheduling import POLICIES
+from tidings.scheduling.options import BenefitOptions
 
 BAD: list[tuple[str, Any, str]] = [
     ("strategy", "magic", ", ".join(sorted(ROUTERS))),
-    ("scheduling", "lifo", "fifo, rl"),
+    ("scheduling", "lifo", ", ".join(sorted(POLICIES))),
     ("transmissions", 0, "a whole number from 1"),
     ("retry_every_s", 0.0, "a positive number of seconds"),
     ("waiting_parcels", 0, "a whole number from 1"),
@@ -50,7 +52,7 @@ def test_a_bad_setting_names_the_file_the_field_the_value_and_what_is_accepted(
 
 def test_every_numeric_setting_is_checked() -> None:
     unchecked = {"estimates", "exhausted", "trace", "policies"}  # types leave nothing to check
-    unchecked |= {"dcrd"}  # a table of its own
+    unchecked |= {"benefit", "dcrd"}  # tables of their own
     assert {field for field, _, _ in BAD} == set(Settings.__struct_fields__) - unchecked
 
 
@@ -60,6 +62,14 @@ def test_bad_options_of_a_strategy_are_named_with_their_table(field: str, value:
     with pytest.raises(ConfigError) as caught:
         Settings(dcrd=DcrdOptions(**{field: value})).checked("overlay.toml")
     assert caught.value.field == f"broker.dcrd.{field}"
+
+
+@pytest.mark.parametrize("value", [-0.1, nan, inf])
+@pytest.mark.parametrize("field", ["weight", "unlikely", "postponement"])
+def test_bad_options_of_the_policies_are_named_with_their_table(field: str, value: float) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings(benefit=BenefitOptions(**{field: value})).checked("overlay.toml")
+    assert caught.value.field == f"broker.benefit.{field}"
 
 
 def test_the_defaults_are_accepted_as_they_are() -> None:
@@ -74,6 +84,7 @@ def test_the_defaults_are_accepted_as_they_are() -> None:
         (Contract(price=inf), "price"),
         (Contract(reliability=1.5), "reliability"),
         (Contract(strategy="magic"), "policy.strategy"),
+        (Contract(scheduling="lifo"), "policy.scheduling"),
     ],
 )
 def test_a_bad_topic_policy_is_found_too(contract: Contract, field: str) -> None:

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from scipy.stats import kstest, norm
 
 from tidings.core.rng import Draws
 
@@ -63,10 +65,39 @@ def test_rarer_losses_are_among_the_more_frequent_ones() -> None:
     assert all(f for r, f in lost if r)
 
 
+def test_normal_draws_are_normal_and_belong_to_their_key() -> None:
+    drawn = Draws(1).normal(75.0, 20.0, 1.0, "pace", "b1", "b2")
+    found = [drawn(message, 1) for message in range(20_000)]
+    assert kstest(found, norm(75.0, 20.0).cdf).pvalue > 0.001
+    again = Draws(1).normal(75.0, 20.0, 1.0, "pace", "b1", "b2")
+    assert found[:100] == [again(message, 1) for message in range(100)]
+    for other in (
+        Draws(2).normal(75.0, 20.0, 1.0, "pace", "b1", "b2"),
+        Draws(1).normal(75.0, 20.0, 1.0, "pace", "b2", "b1"),
+        lambda message, _: drawn(message, 2),
+        lambda message, _: drawn(message + 1, 1),
+    ):
+        others = [other(message, 1) for message in range(20_000)]
+        assert abs(np.corrcoef(found, others)[0, 1]) < 0.03  # what independence gives
+
+
+def test_a_normal_draw_is_never_below_the_least() -> None:
+    drawn = Draws(1).normal(1.0, 1.0, 0.25, "pace")
+    found = [drawn(message, 1) for message in range(20_000)]
+    assert min(found) == 0.25
+    assert found.count(0.25) / len(found) == pytest.approx(norm.cdf(-0.75), abs=0.015)
+
+
+def test_a_normal_draw_without_a_deviation_is_the_mean() -> None:
+    drawn = Draws(1).normal(75.0, 0.0, 1.0, "pace")
+    assert {drawn(message, 1) for message in range(100)} == {75.0}
+
+
 def test_chance_is_the_same_in_every_process() -> None:
     program = (
         "from tidings.core.rng import Draws\n"
         "d = Draws(5); lost = d.loss_test(0.3, 'b1', 'b2')\n"
+        "slow = d.normal(1, 1, 0, 'pace', 'b1'); print([slow(m, 1) for m in range(9)])\n"
         "print(d.uniform(0, 1, 'x', 'y'), d.failed_epochs(0.5, 16, 'a').hex(),"
         " ''.join(str(lost(m, 1)) for m in range(64)))"
     )

@@ -189,6 +189,14 @@ def test_layers_are_linked_as_the_bounded_delay_paper_says():
     assert overlay.is_connected()
 
 
+def test_publishers_apart_stand_before_the_same_layers_with_one_link_each():
+    alone, apart = (layered((4, 4, 8, 16), Draws(7), publishers=n) for n in (0, 6))
+    assert apart.brokers == ("p1", "p2", "p3", "p4", "p5", "p6", *alone.brokers)
+    homes = [apart.neighbours(publisher) for publisher in apart.brokers[:6]]
+    assert homes == [("b01",), ("b02",), ("b03",), ("b04",), ("b01",), ("b02",)]
+    assert [link for link in apart.links if link.a not in apart.brokers[:6]] == list(alone.links)
+
+
 def test_layers_choose_their_uplinks_by_chance():
     assert len({tuple(link_delays(layered((4, 4, 8), Draws(s)))) for s in range(5)}) == 5
 

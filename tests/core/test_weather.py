@@ -7,9 +7,10 @@ from math import fmod, inf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import kstest, norm
 
 from tidings.core.rng import Draws
-from tidings.core.weather import Conditions, LinkWeather, occasion
+from tidings.core.weather import LEAST_OF_MEAN, Conditions, LinkWeather, occasion
 
 
 def weather(a: str = "b1", b: str = "b2", seed: int = 1, **conditions: object) -> LinkWeather:
@@ -47,6 +48,55 @@ def test_a_lost_frame_occupies_the_link_all_the_same() -> None:
     link = weather(rate_bytes_per_s=1000.0, loss_ratio=1.0)
     assert link.arrival(100, 1, 1, 0.0) is None
     assert link.free_at() == pytest.approx(0.1)
+
+
+# ---- a rate that is drawn
+
+
+def sending_s(link: LinkWeather, messages: int = 20_000, size_bytes: int = 50_000) -> list[float]:
+    """How long each message keeps the link busy."""
+    found = []
+    for message in range(messages):
+        now = link.free_at() + 1.0
+        arrives_at = link.arrival(size_bytes, message, 1, now)
+        assert arrives_at == pytest.approx(link.free_at() + 0.05)
+        found.append(link.free_at() - now)
+    return found
+
+
+def test_a_drawn_rate_is_normal_in_proportion_to_the_size() -> None:
+    found = sending_s(weather(s_per_byte=75e-6, deviation_s_per_byte=20e-6))
+    assert kstest(found, norm(3.75, 1.0).cdf).pvalue > 0.001
+    small = sending_s(weather(s_per_byte=75e-6, deviation_s_per_byte=20e-6), 100, 1000)
+    assert small == pytest.approx([each / 50 for each in found[:100]], abs=1e-9)
+
+
+def test_a_drawn_rate_belongs_to_the_direction_the_message_and_the_crossing() -> None:
+    rate: dict[str, object] = {"s_per_byte": 1e-3, "deviation_s_per_byte": 1e-4}
+    here = sending_s(weather(**rate), 50)
+    assert sending_s(weather(**rate), 50) == here
+    assert sending_s(weather("b2", "b1", **rate), 50) != here
+    first, again = (weather(**rate).arrival(1000, 1, occasion(0, 1, n), 0.0) for n in (1, 2))
+    assert first != again
+
+
+def test_no_frame_is_faster_than_a_hundredth_of_the_mean_time() -> None:
+    found = sending_s(weather(s_per_byte=1e-3, deviation_s_per_byte=1e-3), 5_000, 1000)
+    assert min(found) == pytest.approx(LEAST_OF_MEAN)
+
+
+def test_data_frames_at_a_drawn_rate_leave_one_after_the_other() -> None:
+    link = weather(s_per_byte=1e-3, deviation_s_per_byte=1e-4)
+    link.arrival(100, 1, 1, 0.0)
+    free_at = link.free_at()
+    assert link.arrival(100, 2, 1, 0.0) == link.free_at() + 0.05 > free_at + 0.05
+    assert link.control_arrival(0.0) == 0.05
+
+
+def test_a_link_is_limited_by_either_kind_of_rate() -> None:
+    assert not Conditions(0.05).limited
+    assert Conditions(0.05, rate_bytes_per_s=1e6).limited
+    assert Conditions(0.05, s_per_byte=1e-6).limited
 
 
 # ---- delays that move

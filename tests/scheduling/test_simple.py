@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.builders import a_destination, a_message, a_parcel
+from support.prospects import Known
 
 from tidings.core.message import Parcel
 from tidings.scheduling import POLICIES
+from tidings.scheduling.options import BenefitOptions
 from tidings.scheduling.simple import Fifo, RemainingLifetime, average_deadline_at
 
 
@@ -20,7 +22,7 @@ def owed(id: int, *deadlines_s: float, born_at: float = 0.0) -> Parcel:
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_every_policy_gives_back_all_that_was_pushed(policy: str) -> None:
-    queue = POLICIES[policy]()
+    queue = POLICIES[policy](Known(), BenefitOptions())
     for id in range(5):
         queue.push(owed(id, 1.0), 0.0)
     assert len(queue) == 5
@@ -32,21 +34,21 @@ def test_every_policy_gives_back_all_that_was_pushed(policy: str) -> None:
 
 
 def test_fifo_keeps_the_order_of_arrival_whatever_the_deadlines() -> None:
-    queue = Fifo()
+    queue = Fifo(Known(), BenefitOptions())
     for id, deadline_s in ((1, 9.0), (2, 1.0), (3, 5.0)):
         queue.push(owed(id, deadline_s), 0.0)
     assert [p.message.id for _ in range(3) if (p := queue.pop(0.0))] == [1, 2, 3]
 
 
 def test_the_shortest_remaining_lifetime_leaves_first_and_ties_by_arrival() -> None:
-    queue = RemainingLifetime()
+    queue = RemainingLifetime(Known(), BenefitOptions())
     for id, deadline_s in ((1, 9.0), (2, 1.0), (3, 9.0), (4, inf)):
         queue.push(owed(id, deadline_s), 0.0)
     assert [p.message.id for _ in range(4) if (p := queue.pop(0.0))] == [2, 1, 3, 4]
 
 
 def test_age_counts_not_only_the_deadline() -> None:
-    queue = RemainingLifetime()
+    queue = RemainingLifetime(Known(), BenefitOptions())
     queue.push(owed(1, 3.0, born_at=10.0), 10.0)
     queue.push(owed(2, 5.0, born_at=7.0), 10.0)  # 2 s left, the other has 3 s
     first = queue.pop(10.0)
@@ -68,7 +70,7 @@ arrival = st.tuples(st.floats(0.0, 50.0), st.lists(deadline, min_size=1, max_siz
 def test_rl_equals_looking_at_every_parcel_anew_at_each_instant(
     steps: list[tuple[bool, float, tuple[float, list[float]]]],
 ) -> None:
-    queue, waiting, now = RemainingLifetime(), list[Parcel](), 0.0
+    queue, waiting, now = RemainingLifetime(Known(), BenefitOptions()), list[Parcel](), 0.0
     for id, (push, seconds, (age_s, deadlines_s)) in enumerate(steps):
         now += seconds
         if push:

@@ -40,7 +40,6 @@ CHANGES = st.fixed_dictionaries(
         "links.loss_ratio": RATES,
         "links.failure_probability": RATES,
         "links.failure_epoch_s": st.sampled_from([0.1, 1.0]),
-        "links.rate_kbit_per_s": st.sampled_from([20.0, 200.0, float("inf"), float("inf")]),
         "links.processing_ms": st.sampled_from([0.0, 3.0]),
         "links.ack": st.sampled_from(["travels", "instant"]),
         "faults.link_failures_per_hour": st.sampled_from([0.0, 1000.0]),
@@ -61,18 +60,47 @@ CHANGES = st.fixed_dictionaries(
         "broker.queue_parcels": st.sampled_from([1, 5, 10_000]),
         "broker.window_bytes": st.sampled_from([1, 1_000, 4_194_304]),
         "broker.ack_slack_s": st.sampled_from([0.0, 0.01]),
+        "broker.benefit.delete": st.sampled_from(["benefit", "all", "none"]),
+        "broker.benefit.lifetimes": st.sampled_from(["all", "unexpired"]),
         "broker.trace": st.sampled_from(["outcomes", "hops"]),
     }
 )
 
 
+SPEEDS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+    [
+        {},
+        {},
+        {"links.rate_kbit_per_s": 20.0},
+        {"links.rate_kbit_per_s": 200.0},
+        {"links.ms_per_kbyte": [50.0, 1000.0], "links.ms_per_kbyte_deviation": 100.0},
+    ]
+)
+LOADS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+    [{}] * 3
+    + [
+        {
+            "workload.kind": "content",
+            "workload.content.publishers": 2,
+            "workload.content.rate_per_minute": 600.0,
+            "workload.content.subscriber_brokers": 3,
+            "workload.content.subscribers_per_broker": 4,
+            "workload.content.deadlines": deadlines,
+            "workload.content.publisher_deadline_s": [0.02, 0.5],
+            "workload.content.subscriber_deadline_s": [0.1, 0.3, 1.0],
+        }
+        for deadlines in ("publisher", "subscriber", "both")
+    ]
+)
+
+
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(CHANGES)
+@given(CHANGES, SPEEDS, LOADS)
 def test_the_laws_hold_whatever_breaks_under_every_strategy_and_policy(
-    changes: dict[str, Any],
+    changes: dict[str, Any], speed: dict[str, Any], load: dict[str, Any]
 ) -> None:
     """The checkers watch the run; beside them, the rows and the result must tell one story."""
-    scenario = a_scenario({"run.seconds": 2.0, "run.drain_s": 1.0, **changes})
+    scenario = a_scenario({"run.seconds": 2.0, "run.drain_s": 1.0, **changes, **speed, **load})
     result, tables = outcome(scenario)
     assert result.publications == len(tables.get("published", ()))
     assert result.deliveries == len(served(tables))

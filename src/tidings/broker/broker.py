@@ -38,6 +38,7 @@ from tidings.broker.frames import (
 )
 from tidings.broker.interests import Wanted
 from tidings.broker.link import ACK, DISCARDED, Link
+from tidings.broker.prospects import LinkProspects
 from tidings.broker.records import let_go, subscribed
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
@@ -49,7 +50,7 @@ from tidings.core.memory import Memory
 from tidings.core.message import Message, MessageIds, Parcel, expiry
 from tidings.core.topic import matches
 from tidings.core.trace import Delivered, Dropped, Published, Reason
-from tidings.routing.base import Hop, Route
+from tidings.routing.base import Hop, Route, View
 from tidings.routing.options import Foresight
 
 REMEMBERED_TOPICS = 10_000  # whose default contract is kept: topics are endless, memory is not
@@ -72,14 +73,23 @@ class Broker:
         self.name = name
         self.settings = settings
         self.message_ids = MessageIds(name, incarnation)
-        self._links = {n: Link(n, settings, start) for n, start in sorted(neighbours.items())}
-        self._transmitter = Transmitter(name, settings, self._links, incarnation)
+        self._view = View(name)
         self._strategies = Strategies(settings, foresight)
+        self._links = {
+            neighbour: Link(
+                neighbour,
+                settings,
+                start,
+                LinkProspects(neighbour, self._view, self._strategies),
+            )
+            for neighbour, start in sorted(neighbours.items())
+        }
+        self._transmitter = Transmitter(name, settings, self._links, incarnation)
         self._waiting = WaitingRoom(settings.retry_every_s, settings.waiting_parcels)
         self._control = Control(
-            name, settings, self._transmitter, self._strategies, self._waiting, incarnation
+            self._view, settings, self._transmitter, self._strategies, self._waiting, incarnation
         )
-        self._interests, self._view = self._control.interests, self._control.view
+        self._interests = self._control.interests
         self._delivered = Memory(settings.remember_s)
         self._defaults: dict[str, Contract] = {}
 
@@ -315,11 +325,10 @@ class Broker:
             link = self._links[hop.neighbour]
             whole = hop.destinations is parcel.destinations and not hop.plan
             copy = parcel if whole else _split(parcel, hop)
-            if link.full():
+            if link.outbox.full():
                 self._wait(copy, copy.destinations, Reason.QUEUE_FULL, now, effects)
                 continue
-            link.queue.push(copy, now)
-            link.queued_bytes += copy.size_bytes
+            link.outbox.push(copy, now)
             self._transmitter.pump(link, now, effects)
         if route.stranded:
             self._wait(parcel, route.stranded, route.reason or reason, now, effects)

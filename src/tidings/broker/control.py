@@ -33,6 +33,7 @@ from tidings.broker.strategies import Strategies
 from tidings.broker.transmitter import Transmitter
 from tidings.broker.waiting import WaitingRoom
 from tidings.core.trace import LinkChanged, Probed
+from tidings.routing.base import View
 
 COUNT_EVERY_S = 60.0  # what links carried is recorded by the minute
 URGENT_PART = 0.1  # of the time between advertisements: a great change waits no longer than that
@@ -44,21 +45,22 @@ class Control:
 
     def __init__(
         self,
-        me: str,
+        view: View,
         settings: Settings,
         transmitter: Transmitter,
         strategies: Strategies,
         waiting: WaitingRoom,
         incarnation: int,
     ) -> None:
+        me = view.me
         self.interests = InterestTable(me, incarnation)
         self.due_at = inf  # when `chores` has something to do
         self._me, self._settings = me, settings
         self._transmitter, self._links = transmitter, transmitter.links
         self._strategies, self._waiting = strategies, waiting
-        self._link_state = LinkState(me, incarnation, settings.advertise_change)
+        self._link_state = LinkState(view, incarnation, settings.advertise_change)
         self._link_state.neighbours_changed((), tuple(self._links))
-        self.view = self._link_state.view
+        self.view = view
         self._monitor = Monitor(me, settings)
         self._assembly = Assembly()
         self._share_at = inf
@@ -93,6 +95,8 @@ class Control:
         match frame:
             case Links():
                 if self._link_state.apply(frame):
+                    if frame.origin in self._links:
+                        self._links[frame.origin].heard(dict(frame.links).get(self._me))
                     self._spread(frame, link.neighbour, now, effects)
                     if self._strategies.talking:
                         self.share_soon(now)  # what they say may follow from it
@@ -132,7 +136,7 @@ class Control:
             return
         self._plan()
         link.meter.probed(answered=True)
-        self.measured(link, round_trip_s, now)
+        self.measured(link, link.meter.unburdened(round_trip_s, 0, now), now)
         if self._hops:
             effects.append(Record(Probed(now, self._me, link.neighbour, round_trip_s)))
         if not link.up:
@@ -200,7 +204,7 @@ class Control:
         if links := self._link_state.advertise(estimates):
             self._spread(links, "", now, effects)
             for link in self._links.values():
-                link.told_s = link.delay_s
+                link.told()
         if changes := self.interests.changes():
             for part in split(changes):
                 self._spread(part, "", now, effects)

@@ -10,14 +10,16 @@ from tidings.broker.frames import Links
 from tidings.core.estimates import LinkEstimate
 from tidings.routing.base import View
 
+FASTEST_S_PER_BYTE = 1e-9  # 8 Gbit/s: a smaller difference is none
+
 
 class LinkState:
     """The newest advertisement of each broker, and the view that follows from them."""
 
-    def __init__(self, me: str, incarnation: int, change: float) -> None:
-        self._me, self._incarnation, self._change = me, incarnation, change
+    def __init__(self, view: View, incarnation: int, change: float) -> None:
+        self._me, self._incarnation, self._change = view.me, incarnation, change
         self._newest: dict[str, Links] = {}
-        self.view = View(me)
+        self.view = view
 
     def advertise(self, mine: dict[str, LinkEstimate]) -> Links | None:
         """The advertisement of these links of ours, or None if that would be no news."""
@@ -60,9 +62,16 @@ class LinkState:
         self.view.version += 1
 
     def _changed(self, told: dict[str, LinkEstimate], mine: dict[str, LinkEstimate]) -> bool:
-        return any(
-            abs(mine[neighbour].delay_s - old.delay_s) > self._change * old.delay_s
-            or abs(mine[neighbour].delivery_ratio - old.delivery_ratio)
-            > self._change * (1.0 - old.delivery_ratio) + self._change * 0.1
-            for neighbour, old in told.items()
-        )
+        return any(_differ(old, mine[neighbour], self._change) for neighbour, old in told.items())
+
+
+def _differ(old: LinkEstimate, new: LinkEstimate, change: float) -> bool:
+    """By more than this part of what was told."""
+    loss = 1.0 - old.delivery_ratio
+    pace = max(old.s_per_byte, FASTEST_S_PER_BYTE)
+    return (
+        abs(new.delay_s - old.delay_s) > change * old.delay_s
+        or abs(new.delivery_ratio - old.delivery_ratio) > change * loss + change * 0.1
+        or abs(new.s_per_byte - old.s_per_byte) > change * pace
+        or abs(new.deviation_s_per_byte - old.deviation_s_per_byte) > change * pace
+    )

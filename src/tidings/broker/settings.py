@@ -13,11 +13,12 @@ from tidings.core.trace import Level
 from tidings.routing import ROUTERS
 from tidings.routing.options import DcrdOptions
 from tidings.scheduling import POLICIES
+from tidings.scheduling.options import BenefitOptions
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str = "d-tree"  # name in ROUTERS, for messages whose contract names none
-    scheduling: str = "fifo"  # name in POLICIES, for every link's queue
+    scheduling: str = "fifo"  # name in POLICIES, for messages whose contract names none
 
     transmissions: int = 1  # m: times a parcel is sent to one neighbour before it is given up
     ack_timer: float = 2.0  # timeout in expected link delays (pinned estimates): there and back
@@ -27,7 +28,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     waiting_parcels: int = 100_000  # bound of those that pause
     queue_parcels: int = 10_000  # bound of each link's queue; what comes then is dropped
     queue_bytes: int = 67_108_864  # the other bound of each link's queue
-    window_bytes: int = 4_194_304  # unacknowledged bytes per link: twice 100 Mbit/s times 150 ms
+    window_bytes: int = 4_194_304  # unacknowledged bytes per link, at most; less on a slow one
 
     estimates: Literal["pinned", "measured"] = "measured"  # pinned: the configured delays, for ever
     probe_every_s: float = 5.0
@@ -42,6 +43,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     remember_s: float = 120.0  # how long repeats are recognised
     trace: Level = "outcomes"
     dcrd: DcrdOptions = DcrdOptions()
+    benefit: BenefitOptions = BenefitOptions()
     policies: tuple[TopicPolicy, ...] = ()
 
     def checked(self, source: str) -> Settings:
@@ -72,9 +74,15 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         for field in ("tolerance", "deadline_step_s"):
             if not 0 <= (value := getattr(self.dcrd, field)) < inf:
                 raise ConfigError(source, f"broker.dcrd.{field}", value, "a number from 0")
+        for field, most in (("weight", 1.0), ("unlikely", 1.0), ("postponement", inf)):
+            if not 0 <= (value := getattr(self.benefit, field)) <= most or value == inf:
+                accepted = "a number from 0" + (" to 1" if most == 1.0 else "")
+                raise ConfigError(source, f"broker.benefit.{field}", value, accepted)
         for policy in self.policies:
             policy.contract.checked(f"{source}: policy {policy.topic}")
-            if policy.contract.strategy and policy.contract.strategy not in ROUTERS:
-                accepted = f"one of {', '.join(sorted(ROUTERS))}"
-                raise ConfigError(source, "policy.strategy", policy.contract.strategy, accepted)
+            for field, known in (("strategy", ROUTERS), ("scheduling", POLICIES)):
+                named = getattr(policy.contract, field)
+                if named and named not in known:
+                    accepted = f"one of {', '.join(sorted(known))}"
+                    raise ConfigError(source, f"policy.{field}", named, accepted)
         return self

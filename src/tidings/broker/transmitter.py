@@ -53,16 +53,18 @@ class Transmitter:
             size_bytes = HEADER_BYTES + len(frame.news)
         numbered = replace(frame, transmission=self._transmission)
         pending = Pending(link.neighbour, numbered, None, size_bytes, now)
-        self._insist(link, pending, now + link.timeout_s, effects)
+        self._insist(link, pending, now + link.patience_s(0), effects)
 
     def pump(self, link: Link, now: float, effects: list[Effect]) -> None:
         """Let parcels leave, best first, for as long as the link takes them."""
-        window_bytes = self._settings.window_bytes
+        window_bytes, outbox = link.window_bytes, link.outbox
+        if outbox.deletes:
+            for lost in outbox.doomed(now):
+                let_go(self._me, lost, Reason.UNLIKELY, lost.destinations, now, effects)
         while link.room_bytes > 0 and link.unacknowledged_bytes < window_bytes:
-            parcel = link.queue.pop(now)
+            parcel = outbox.pop(now)
             if parcel is None:
                 return
-            link.queued_bytes -= parcel.size_bytes
             if parcel.expires_at < now:
                 let_go(self._me, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
                 continue
@@ -85,7 +87,7 @@ class Transmitter:
     ) -> None:
         """Every copy of a parcel passes through here, so it does without calls where it can."""
         frame, size_bytes = pending.frame, pending.size_bytes
-        until = now + link.timeout_s + size_bytes * link.s_per_byte
+        until = now + link.patience_s(size_bytes)
         self._unanswered.wait(frame.transmission, pending, until)
         if until < self.wake_at:
             self.wake_at = until
@@ -114,21 +116,34 @@ class Transmitter:
         """
         pending = self._unanswered.answered(transmission)
         if pending is None:
-            sent_at = link.given_up.pop(transmission, None)
-            return None if sent_at is None else now - sent_at
-        parcel = pending.parcel
+            return self._late(link, transmission, now)
+        told_s, parcel, round_trip_s = None, pending.parcel, now - pending.sent_at
+        size_bytes = pending.size_bytes if parcel is not None else 0
+        if self._measured and pending.attempt == 1:
+            told_s = link.meter.unburdened(round_trip_s, size_bytes, now)
         if parcel is not None:
-            link.unacknowledged_bytes -= pending.size_bytes
+            link.unacknowledged_bytes -= size_bytes
             if parcel.durable:
                 brokers = tuple(destination.broker for destination in parcel.destinations)
                 effects.append(Forget(parcel.message.id, brokers))
             if self._hops:
                 effects.append(acknowledged(self._me, pending, now))
-        if link.queue:
+        if link.outbox.size_bytes:
             self.pump(link, now, effects)
+        if self._measured and parcel is not None:
+            link.meter.carried(round_trip_s, size_bytes, link.outbox.size_bytes > 0, now)
         if not self._unanswered:
             self.wake_at = inf
-        return now - pending.sent_at if self._measured and pending.attempt == 1 else None
+        return told_s
+
+    def _late(self, link: Link, transmission: int, now: float) -> float | None:
+        """An answer that nobody waits for any more."""
+        if transmission not in link.given_up:
+            return None
+        sent_at, size_bytes = link.given_up.pop(transmission)
+        told_s = link.meter.unburdened(now - sent_at, size_bytes, now)
+        link.meter.carried(now - sent_at, size_bytes, link.outbox.size_bytes > 0, now)
+        return told_s
 
     def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[Link, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""
@@ -136,7 +151,9 @@ class Transmitter:
             link, parcel = self.links[pending.neighbour], pending.parcel
             pending.attempt += 1
             if parcel is None:
-                patience_s = link.timeout_s * 2 ** min(pending.attempt - 1, CONTROL_BACKOFF_LIMIT)
+                patience_s = link.patience_s(0) * 2 ** min(
+                    pending.attempt - 1, CONTROL_BACKOFF_LIMIT
+                )
                 self._insist(link, pending, now + patience_s, effects)
             elif parcel.expires_at < now:
                 self._release(link, pending, now, effects)
@@ -155,22 +172,23 @@ class Transmitter:
         if (
             self._measured and pending.attempt == 2
         ):  # the next would be the second: it was sent once
-            link.give_up(pending.frame.transmission, pending.sent_at)
+            link.give_up(pending.frame.transmission, pending.sent_at, pending.size_bytes)
         self.pump(link, now, effects)
 
     def abandon(self, link: Link, now: float) -> list[Parcel]:
         """The link is gone: all parcels that were sent or waiting on it, oldest first."""
-        link.room_bytes, link.unacknowledged_bytes, link.queued_bytes = 0.0, 0, 0
+        link.room_bytes, link.unacknowledged_bytes = 0.0, 0
         link.given_up.clear()
+        link.meter.pace.interrupted()
         unanswered = [
             lost.parcel for lost in self._unanswered.forget(link.neighbour) if lost.parcel
         ]
-        return unanswered + list(iter(lambda: link.queue.pop(now), None))
+        return unanswered + list(iter(lambda: link.outbox.pop(now), None))
 
     def holding(self) -> Iterator[Parcel]:
         """All parcels that wait for a link or for an answer."""
         for link in self.links.values():
-            yield from link.queue
+            yield from link.outbox
         yield from self._unanswered.parcels()
 
 

@@ -28,6 +28,7 @@ class Contract(Struct, frozen=True, array_like=True, gc=False):
     late: Late = "deliver"  # what becomes of a message that is late
     durable: bool = False
     strategy: str = ""  # name in ROUTERS; empty: the broker's default
+    scheduling: str = ""  # name in POLICIES; empty: the broker's default
 
     def checked(self, source: str) -> Contract:
         """Itself, if every value makes sense."""

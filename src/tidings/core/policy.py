@@ -26,6 +26,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     late: Late = "deliver"
     durable: bool = False
     strategy: str = ""
+    scheduling: str = ""
 
     def topic_policy(self) -> TopicPolicy:
         contract = Contract(
@@ -36,5 +37,6 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             self.late,
             self.durable,
             self.strategy,
+            self.scheduling,
         )
         return TopicPolicy(self.topic, contract)

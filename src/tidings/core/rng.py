@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
+from statistics import NormalDist
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +19,8 @@ T = TypeVar("T")
 
 LOSS_TABLE_BITS = 20  # a ratio is exact to one part in a million; 1 MB, shared by all links
 _LOSS_MASK = (1 << LOSS_TABLE_BITS) - 1
+NORMAL_TABLE_BITS = 16  # out to 4.3 deviations; 2 MB, shared by all links
+_NORMAL_MASK = (1 << NORMAL_TABLE_BITS) - 1
 
 
 class Draws:
@@ -26,6 +29,7 @@ class Draws:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._lost_at: dict[float, bytes] = {}
+        self._deviations: list[float] = []
 
     def key(self, purpose: str, *about: object) -> int:
         """The 64-bit name of one stream of chance."""
@@ -62,6 +66,29 @@ class Draws:
             return None
         table, link = self._loss_table(ratio), self.key("loss", *about)
         return lambda message_id, occasion: table[hash((link, message_id, occasion)) & _LOSS_MASK]
+
+    def normal(
+        self, mean: float, deviation: float, least: float, purpose: str, *about: object
+    ) -> Callable[[int, int], float]:
+        """A draw `drawn(message_id, occasion)` for one link: normal, but never below `least`.
+
+        Like `loss_test`, a hash picks from one shuffled table of equally spaced quantiles.
+        """
+        table, link = self._normal_table(), self.key(purpose, *about)
+
+        def drawn(message_id: int, occasion: int) -> float:
+            deviations = table[hash((link, message_id, occasion)) & _NORMAL_MASK]
+            return max(least, mean + deviation * deviations)
+
+        return drawn
+
+    def _normal_table(self) -> list[float]:
+        """The standard normal distribution at the middle of each of its equal parts."""
+        if not self._deviations:
+            parts, quantile = _NORMAL_MASK + 1, NormalDist().inv_cdf
+            shuffled = self.stream("normal-table").permutation(parts).tolist()
+            self._deviations = [quantile((part + 0.5) / parts) for part in shuffled]
+        return self._deviations
 
     def _loss_table(self, ratio: float) -> bytes:
         """One byte per quantile, shared by all links of the same ratio."""

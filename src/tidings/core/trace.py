@@ -100,6 +100,7 @@ class Reason:
     """Why a copy was dropped; each is a counter somebody will look at."""
 
     EXPIRED = "expired"  # nobody takes it this late
+    UNLIKELY = "unlikely"  # it has next to no chance to be in time anywhere
     NO_ROUTE = "no-route"  # the strategy knows no way from here
     QUEUE_FULL = "queue-full"
     EXHAUSTED = "exhausted"  # every way was tried

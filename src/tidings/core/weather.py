@@ -6,6 +6,11 @@ a link is dark for a whole second with a given probability, drawn per link and s
 or drawn outage intervals. Losses are drawn per transmission and direction; a message that comes
 back and crosses a link again has a new chance (`occasion`).
 
+A link of limited rate sends one data frame after the other. Its rate is fixed, or, as in bounded
+delay (section 3.2), its time per byte is normal: drawn once per message and crossing, so that a
+large message deviates in proportion. What a normal distribution says below `LEAST_OF_MEAN` of the
+mean is taken as that.
+
 A delay may change in steps, as measurements say it did. A frame takes the delay that holds when it
 is put on the link, so one that leaves after a step down may overtake one that left before it.
 """
@@ -13,12 +18,14 @@ is put on the link, so one that leaves after a step down may overtake one that l
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from math import inf
 
 from msgspec import Struct
 
 from tidings.core.rng import Draws
 
+LEAST_OF_MEAN = 0.01  # no frame is sent at more than a hundred times the mean pace
 _BLOCK_BITS = 12  # epochs are drawn 4,096 at a time
 
 
@@ -33,6 +40,13 @@ class Conditions(Struct, frozen=True):
     outages: tuple[tuple[float, float], ...] = ()  # [from, to) in seconds, sorted, disjoint
     delay_steps: tuple[tuple[float, float], ...] = ()  # (from_s, delay_s), sorted
     repeat_s: float = inf  # after so long the delay is that of the start again, and the steps recur
+    s_per_byte: float = 0.0  # mean, where the rate is drawn for each frame; 0: it is not
+    deviation_s_per_byte: float = 0.0
+
+    @property
+    def limited(self) -> bool:
+        """Whether data frames wait for each other."""
+        return self.rate_bytes_per_s < inf or self.s_per_byte > 0.0
 
 
 def occasion(rounds: int, steps: int, attempt: int) -> int:
@@ -50,7 +64,8 @@ class LinkWeather:
         self._moves = bool(conditions.delay_steps)
         self._steps_at = [from_s for from_s, _ in conditions.delay_steps]
         self._delays_s = [self.delay_s, *(delay_s for _, delay_s in conditions.delay_steps)]
-        self._rate = conditions.rate_bytes_per_s
+        self._limited, self._rate = conditions.limited, conditions.rate_bytes_per_s
+        self._pace = _drawn_pace(a, b, conditions, draws)
         self._lost = draws.loss_test(conditions.loss_ratio, a, b)
         self._draws, self._ends = draws, "-".join(sorted((a, b)))
         self._failed: list[bytes] = []
@@ -74,8 +89,9 @@ class LinkWeather:
     def arrival(self, size_bytes: int, message_id: int, occasion: int, now: float) -> float | None:
         """When a data frame that is put on the link now reaches the other end; None: never."""
         sent_at = now
-        if self._rate != inf:
-            sent_at = self._free_at = max(now, self._free_at) + size_bytes / self._rate
+        if self._limited:
+            takes_s = self._sending_s(size_bytes, message_id, occasion)
+            sent_at = self._free_at = max(now, self._free_at) + takes_s
         if self._lost is not None and self._lost(message_id, occasion):
             return None
         if self._fails and self.dark(now):
@@ -95,6 +111,12 @@ class LinkWeather:
         """When the last data frame will have left the sender (rate-limited links)."""
         return self._free_at
 
+    def _sending_s(self, size_bytes: int, message_id: int, occasion: int) -> float:
+        """How long a data frame keeps the link busy."""
+        if self._pace is None:
+            return size_bytes / self._rate
+        return size_bytes * self._pace(message_id, occasion)
+
     def _fails_in(self, epoch: int) -> bool:
         if self.conditions.failure_probability <= 0.0:
             return False
@@ -106,3 +128,13 @@ class LinkWeather:
     def _draw_block(self, block: int) -> bytes:
         probability = self.conditions.failure_probability
         return self._draws.failed_epochs(probability, 1 << _BLOCK_BITS, self._ends, block)
+
+
+def _drawn_pace(
+    a: str, b: str, conditions: Conditions, draws: Draws
+) -> Callable[[int, int], float] | None:
+    """Seconds per byte of a message at an occasion; None where the rate is not drawn."""
+    mean = conditions.s_per_byte
+    if mean <= 0.0:
+        return None
+    return draws.normal(mean, conditions.deviation_s_per_byte, LEAST_OF_MEAN * mean, "pace", a, b)

@@ -34,6 +34,7 @@ class Estimate(_Table, frozen=True):
     delay_ms: NotNegative
     delivery_ratio: Ratio = 1.0
     ms_per_kilobyte: NotNegative = 0.0  # what a link of limited rate adds for every 1000 bytes
+    ms_per_kilobyte_deviation: NotNegative = 0.0  # of that, between messages
 
 
 class Emulate(_Table, frozen=True):
@@ -47,6 +48,8 @@ class Emulate(_Table, frozen=True):
     outages: tuple[tuple[float, float], ...] = ()  # since `started_at`; sorted, disjoint
     delay_steps: tuple[tuple[NotNegative, NotNegative], ...] = ()  # from then on: this delay_s
     repeat_s: Positive = inf  # after so long the steps begin again
+    s_per_byte: NotNegative = 0.0  # mean, where the rate is drawn for each message; 0: it is not
+    deviation_s_per_byte: NotNegative = 0.0
     processing_s: NotNegative = 0.0  # what the receiver is made to add to each data frame
 
     def conditions(self) -> Conditions:
@@ -59,6 +62,8 @@ class Emulate(_Table, frozen=True):
             self.outages,
             self.delay_steps,
             self.repeat_s,
+            self.s_per_byte,
+            self.deviation_s_per_byte,
         )
 
 
@@ -76,7 +81,8 @@ class Neighbour(_Table, frozen=True, kw_only=True):
         if stated is None:
             return None
         s_per_byte = stated.ms_per_kilobyte / 1_000_000
-        return LinkEstimate(stated.delay_ms / 1000, stated.delivery_ratio, s_per_byte)
+        deviation = stated.ms_per_kilobyte_deviation / 1_000_000
+        return LinkEstimate(stated.delay_ms / 1000, stated.delivery_ratio, s_per_byte, deviation)
 
 
 class Mqtt(_Table, frozen=True):
@@ -178,6 +184,9 @@ def _faults_of_emulation(where: str, emulate: Emulate) -> Iterator[tuple[str, ob
     if steps_at != sorted(set(steps_at)):
         accepted = "[from_s, delay_s] pairs, each from a later instant than the one before"
         yield f"{where}.delay_steps", emulate.delay_steps, accepted
+    if emulate.s_per_byte and emulate.rate_bytes_per_s < inf:
+        accepted = "0, as rate_bytes_per_s says how fast the link is"
+        yield f"{where}.s_per_byte", emulate.s_per_byte, accepted
     if steps_at and emulate.repeat_s <= steps_at[-1]:
         accepted = f"an instant after the last step ({steps_at[-1]:g} s)"
         yield f"{where}.repeat_s", emulate.repeat_s, accepted

@@ -63,7 +63,7 @@ class Emulation:
         """From now on; what is on its way arrives as it would have."""
         self._weather = LinkWeather(*self._ends, conditions, self._draws)
         self._calm = LinkWeather(*self._ends, Conditions(conditions.delay_s), self._draws)
-        self._limited = conditions.rate_bytes_per_s < inf
+        self._limited = conditions.limited
 
     @property
     def room_bytes(self) -> float:

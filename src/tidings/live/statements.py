@@ -1,13 +1,13 @@
 """What has a client stated, and can this broker keep it?
 
-The user properties of MQTT 5 are read by `mqtt.contracts`; what they name (a strategy, a predicate)
-is checked here against what exists, and refused with the accepted names. Messages of one kind state
-the same again and again, so what was found is remembered.
+The user properties of MQTT 5 are read by `mqtt.contracts`; what they name (a strategy, a policy, a
+predicate) is checked here against what exists, and refused with the accepted names. Messages of one
+kind state the same again and again, so what was found is remembered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tidings.core.contract import BEST_EFFORT, Contract, Subscription, subscription_id
 from tidings.core.errors import PredicateError, WireError
@@ -19,6 +19,7 @@ from tidings.mqtt.properties import Pairs, Properties
 from tidings.mqtt.publishing import headers_of
 from tidings.mqtt.reasons import ReasonCode
 from tidings.routing import live_strategies
+from tidings.scheduling import POLICIES
 
 REMEMBERED = 8_192  # statements; then it starts afresh
 
@@ -41,7 +42,7 @@ class Publications:
     def _read(self, topic: str, properties: Properties) -> _Stated:
         pairs, default = properties.user_properties, self._default_contract(topic)
         contract, _ = stated_contract(pairs, properties.message_expiry_s, default)
-        _check_strategy(contract)
+        _check_names(contract)
         if len(self._known) >= REMEMBERED:
             self._known.clear()
         stated = self._known[topic, properties] = (contract, pairs, headers_of(properties))
@@ -51,7 +52,7 @@ class Publications:
 def wishes(broker: str, client: str, topics: list[str], pairs: Pairs) -> list[Subscription]:
     """The subscriptions of one SUBSCRIBE, whose properties hold for all its filters."""
     contract, where = stated_contract(pairs, None, BEST_EFFORT)
-    _check_strategy(contract)
+    _check_names(contract)
     if where:
         try:
             parse(where)
@@ -63,9 +64,13 @@ def wishes(broker: str, client: str, topics: list[str], pairs: Pairs) -> list[Su
     ]
 
 
-def _check_strategy(contract: Contract) -> None:
-    stated = contract.strategy
-    if stated and stated not in live_strategies():
-        accepted = f"one of {', '.join(live_strategies())}"
-        problem = f"user property strategy is {stated!r}, but accepted is: {accepted}."
+def _check_names(contract: Contract) -> None:
+    _check("strategy", contract.strategy, live_strategies())
+    _check("scheduling", contract.scheduling, sorted(POLICIES))
+
+
+def _check(name: str, stated: str, known: Collection[str]) -> None:
+    if stated and stated not in known:
+        accepted = f"one of {', '.join(known)}"
+        problem = f"user property {name} is {stated!r}, but accepted is: {accepted}."
         raise WireError(problem, ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR)

@@ -126,9 +126,9 @@ class Traffic:
     def received(self) -> int:
         return sum(client.received for client in self.clients)
 
-    def speak(self, client: TrafficClient, data: bytes, times: Iterator[float]) -> None:
-        """Has a client send the same packet at each of these instants."""
-        self._speakers.append(asyncio.create_task(self._keep_speaking(client, data, times)))
+    def speak(self, client: TrafficClient, packets: Iterator[tuple[float, bytes]]) -> None:
+        """Has a client send these packets, each at its instant."""
+        self._speakers.append(asyncio.create_task(self._keep_speaking(client, packets)))
 
     def hush(self) -> None:
         """Nobody says anything more; who listens goes on."""
@@ -143,9 +143,9 @@ class Traffic:
         await asyncio.gather(*self._speakers, *self._connections, return_exceptions=True)
 
     async def _keep_speaking(
-        self, client: TrafficClient, data: bytes, times: Iterator[float]
+        self, client: TrafficClient, packets: Iterator[tuple[float, bytes]]
     ) -> None:
-        for at in times:
+        for at, data in packets:
             in_s = at - self._clock()
             if in_s > 0:
                 await asyncio.sleep(in_s)
@@ -155,9 +155,10 @@ class Traffic:
                 self.unpublished += 1
 
 
-def publication(topic: str, payload: bytes, contract: Contract) -> bytes:
-    """A PUBLISH packet under a contract."""
-    return encode_publish(topic, payload, Properties(user_properties=stated(contract)), MQTT_5)
+def publication(topic: str, payload: bytes, contract: Contract, pairs: Pairs = ()) -> bytes:
+    """A PUBLISH packet under a contract, with user properties."""
+    properties = Properties(user_properties=(*stated(contract), *pairs))
+    return encode_publish(topic, payload, properties, MQTT_5)
 
 
 def stated(contract: Contract, where: str = "") -> Pairs:

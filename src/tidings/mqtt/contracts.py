@@ -1,6 +1,6 @@
 """What does a client promise or ask for, in the user properties of MQTT 5?
 
-Eight names have a meaning here; all other user properties are a message's attributes and none of
+Nine names have a meaning here; all other user properties are a message's attributes and none of
 our business. Each name has one row in a table: how its text becomes a value, and what is accepted.
 A bad value is refused by name (0x83), never silently ignored: a publisher who believes in a
 deadline that nobody keeps is worse off than one who is told.
@@ -70,6 +70,7 @@ STATEMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "late": ("late", _word(deliver="deliver", drop="drop"), "deliver or drop"),
     "durable": ("durable", _word(true=True, false=False), "true or false"),
     "strategy": ("strategy", _name, "the name of a routing strategy"),
+    "scheduling": ("scheduling", _name, "the name of a scheduling policy"),
     "where": ("where", _name, "a predicate on a message's attributes, such as height < 3000"),
 }
 

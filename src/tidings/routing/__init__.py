@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tidings.routing.balanced import Balanced
 from tidings.routing.base import Router
 from tidings.routing.dcrd import Dcrd
 from tidings.routing.direct import Direct
@@ -15,6 +16,7 @@ ROUTERS: dict[str, Callable[[Options], Router]] = {
     "direct": lambda options: Direct(),
     "d-tree": lambda options: Tree(expected_delay),
     "r-tree": lambda options: Tree(hop_count),
+    "balanced": lambda options: Balanced(),
     "dcrd": Dcrd,
     "multipath": lambda options: Multipath(),
     "oracle": Oracle,

@@ -53,6 +53,15 @@ class Router(Protocol):
 
 
 @runtime_checkable
+class Foretells(Protocol):
+    """A strategy that can tell which way a message will go from here."""
+
+    def way(self, destination: str, view: View) -> tuple[str, ...]:
+        """The whole path from this broker, both ends included; empty if there is none."""
+        ...
+
+
+@runtime_checkable
 class Talks(Protocol):
     """A strategy whose routers at different brokers tell each other things. What they say is theirs
     alone: brokers carry it to all neighbours, and repeat it until it is acknowledged."""

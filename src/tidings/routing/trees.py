@@ -7,11 +7,13 @@ with the same view agree on the order of paths, so next hops join up to the publ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tidings.core.message import Parcel
-from tidings.core.paths import Graph, shortest_from
+from tidings.core.paths import BrokerPath, Graph, shortest_from
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
+
+TYPICAL_BYTES = 1_000  # of a message, where a path is chosen for all messages alike
 
 # A weight gives what is compared first, and what decides between equals.
 Weight = Callable[[View], tuple[Graph, Graph | None]]
@@ -27,7 +29,11 @@ def hop_count(view: View) -> tuple[Graph, Graph | None]:
 
 
 def _delays(view: View) -> Graph:
-    return {a: {b: e.delay_s for b, e in near.items()} for a, near in view.links.items()}
+    """What a message of typical size needs; where links have no rate, only the delay counts."""
+    return {
+        a: {b: e.delay_s + TYPICAL_BYTES * e.s_per_byte for b, e in near.items()}
+        for a, near in view.links.items()
+    }
 
 
 class Tree(NeverReroutes):
@@ -37,6 +43,12 @@ class Tree(NeverReroutes):
         self._weight = weight
         self._version = -1
         self._next_hop: dict[str, str] = {}
+        self._paths: Mapping[str, BrokerPath] = {}
+
+    def way(self, destination: str, view: View) -> BrokerPath:
+        if view.version != self._version:
+            self._grow(view)
+        return self._paths.get(destination, ())
 
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
         if view.version != self._version:
@@ -49,4 +61,5 @@ class Tree(NeverReroutes):
         hops = {target: best.next_hop(target) for target in best.paths}
         up = set(view.neighbours)
         self._next_hop = {target: hop for target, hop in hops.items() if hop in up}
+        self._paths = best.paths
         self._version = view.version

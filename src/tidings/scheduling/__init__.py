@@ -4,10 +4,19 @@ A policy is a queue discipline: it is made once per link, parcels are pushed as 
 gives the one that is to leave now. It knows neither the router nor the wire.
 """
 
-from tidings.scheduling.base import Queue
+from collections.abc import Callable
+
+from tidings.scheduling.base import Prospects, Queue
+from tidings.scheduling.benefit import Benefit
+from tidings.scheduling.options import BenefitOptions
+from tidings.scheduling.priced import Priced
 from tidings.scheduling.simple import Fifo, RemainingLifetime
 
-POLICIES: dict[str, type[Queue]] = {
+POLICIES: dict[str, Callable[[Prospects, BenefitOptions], Queue]] = {
     "fifo": Fifo,
     "rl": RemainingLifetime,
+    "eb": lambda prospects, options: Benefit(prospects, options, 1.0),
+    "pc": lambda prospects, options: Benefit(prospects, options, 0.0),
+    "ebpc": lambda prospects, options: Benefit(prospects, options, options.weight),
+    "priced": Priced,
 }

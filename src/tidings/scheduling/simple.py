@@ -2,23 +2,43 @@
 
 Remaining lifetimes all shrink at the same pace, so their order never changes while parcels wait: a
 heap by the instant of expiry is exact. A message owed to several subscriptions has several
-lifetimes; as in the bounded-delay paper (section 6.1) their average counts.
+lifetimes; as in the bounded-delay paper (section 6.1) their average counts. If only those that have
+not ended are averaged, the average rises whenever one ends: what stands at the top of the heap is
+then looked at again, and goes back if it has risen.
+
+What has no chance to arrive in time is noticed when its turn has come, and only if that is asked
+for (`delete = "all"`).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
 
 from tidings.core.message import Parcel
+from tidings.scheduling.base import Prospects
+from tidings.scheduling.options import BenefitOptions
+from tidings.scheduling.worth import curves_of, doomed_from
 
 
-class Fifo:
+class _Simple:
+    """What the two have in common: they look at chances only to delete."""
+
+    def __init__(self, prospects: Prospects, options: BenefitOptions) -> None:
+        self._prospects, self._options = prospects, options
+
+    def _is_doomed(self, parcel: Parcel, now: float) -> bool:
+        curves = curves_of(parcel, lambda broker: self._prospects.outlook(parcel, broker))
+        return doomed_from(curves, self._options.unlikely) <= now
+
+
+class Fifo(_Simple):
     """First in, first out."""
 
-    def __init__(self) -> None:
+    def __init__(self, prospects: Prospects, options: BenefitOptions) -> None:
+        super().__init__(prospects, options)
         self._waiting: deque[Parcel] = deque()
 
     def push(self, parcel: Parcel, now: float) -> None:
@@ -27,6 +47,11 @@ class Fifo:
     def pop(self, now: float) -> Parcel | None:
         return self._waiting.popleft() if self._waiting else None
 
+    def doomed(self, now: float) -> Iterator[Parcel]:
+        if self._options.delete == "all":
+            while self._waiting and self._is_doomed(self._waiting[0], now):
+                yield self._waiting.popleft()
+
     def __len__(self) -> int:
         return len(self._waiting)
 
@@ -34,19 +59,30 @@ class Fifo:
         return iter(self._waiting)
 
 
-class RemainingLifetime:
+class RemainingLifetime(_Simple):
     """The parcel whose average remaining lifetime is shortest; ties by arrival."""
 
-    def __init__(self) -> None:
+    def __init__(self, prospects: Prospects, options: BenefitOptions) -> None:
+        super().__init__(prospects, options)
         self._heap: list[tuple[float, int, Parcel]] = []
         self._arrivals = 0
+        self._now = -inf
 
     def push(self, parcel: Parcel, now: float) -> None:
         self._arrivals += 1
-        heappush(self._heap, (average_deadline_at(parcel), self._arrivals, parcel))
+        self._now = max(self._now, now)
+        heappush(self._heap, (self._ends_at(parcel, now), self._arrivals, parcel))
 
     def pop(self, now: float) -> Parcel | None:
+        self._refresh(now)
         return heappop(self._heap)[2] if self._heap else None
+
+    def doomed(self, now: float) -> Iterator[Parcel]:
+        if self._options.delete == "all":
+            self._refresh(now)
+            while self._heap and self._is_doomed(self._heap[0][2], now):
+                yield heappop(self._heap)[2]
+                self._refresh(now)
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -54,11 +90,27 @@ class RemainingLifetime:
     def __iter__(self) -> Iterator[Parcel]:
         return (parcel for _, _, parcel in self._heap)
 
+    def _ends_at(self, parcel: Parcel, now: float) -> float:
+        return average_deadline_at(parcel, -inf if self._options.lifetimes == "all" else now)
 
-def average_deadline_at(parcel: Parcel) -> float:
-    """The mean instant at which the parcel's subscriptions call it late."""
-    groups = [group for destination in parcel.destinations for group in destination.groups]
-    count = sum(group.count for group in groups)
-    if count == 0:
-        return inf
-    return parcel.born_at + sum(group.deadline_s * group.count for group in groups) / count
+    def _refresh(self, now: float) -> None:
+        """Averages only rise, so the first whose own is still true is the least of all; unless the
+        clock was set back, and lifetimes that had ended have not."""
+        if now < self._now and self._options.lifetimes == "unexpired":
+            self._heap = [(self._ends_at(p, now), number, p) for _, number, p in self._heap]
+            heapify(self._heap)
+        self._now, heap = now, self._heap
+        while heap and heap[0][0] < (ends_at := self._ends_at(heap[0][2], now)):
+            heapreplace(heap, (ends_at, heap[0][1], heap[0][2]))
+
+
+def average_deadline_at(parcel: Parcel, now: float = -inf) -> float:
+    """The mean instant at which the parcel's subscriptions call it late, of those that have not yet
+    done so; when all have, the last such instant."""
+    groups = [g for destination in parcel.destinations for g in destination.groups if g.count]
+    alive = [group for group in groups if parcel.born_at + group.deadline_s > now]
+    if not alive:
+        last_s = max((group.deadline_s for group in groups), default=inf)
+        return parcel.born_at + last_s
+    count = sum(group.count for group in alive)
+    return parcel.born_at + sum(group.deadline_s * group.count for group in alive) / count

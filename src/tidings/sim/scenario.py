@@ -46,6 +46,8 @@ class Links(_Table, frozen=True):
 
     loss_ratio: Ratio = 0.0  # per transmission
     rate_kbit_per_s: Positive = inf
+    ms_per_kbyte: tuple[Positive, Positive] | None = None  # mean, drawn per link; none: no limit
+    ms_per_kbyte_deviation: NotNegative = 0.0  # between messages on one link
     failure_probability: Ratio = 0.0  # per link and epoch: the link is dark for all of it
     failure_epoch_s: Positive = 1.0
     processing_ms: NotNegative = 0.0  # what the receiving broker adds to each data frame
@@ -83,9 +85,25 @@ class Subscriber(_Table, frozen=True):
         return subscription_id(self.broker, self.name or f"s{number}", self.topic)
 
 
-class Workload(_Table, frozen=True):
-    """Either drawn (topics, probabilities) or listed (publisher, subscriber)."""
+class Content(_Table, frozen=True):
+    """Messages with attributes, and who wants which: bounded delay, section 6.1."""
 
+    publishers: Count = 4  # one at each of the overlay's first brokers
+    rate_per_minute: Pace = 10.0  # of each publisher
+    attributes: Annotated[int, Meta(ge=1, le=100)] = 2  # A1, A2, ... of each message
+    attribute_range: tuple[float, float] = (0.0, 10.0)  # of their values, and of what is asked
+    subscriber_brokers: Count = 16  # the overlay's last ones
+    subscribers_per_broker: Count = 10
+    deadlines: Literal["publisher", "subscriber", "both"] = "publisher"  # who states them
+    publisher_deadline_s: tuple[Positive, Positive] = (10.0, 30.0)  # drawn per message
+    subscriber_deadline_s: tuple[Positive, ...] = (10.0, 30.0, 60.0)  # one drawn per subscription
+    subscriber_price: tuple[NotNegative, ...] = (3.0, 2.0, 1.0)  # beside each of these deadlines
+
+
+class Workload(_Table, frozen=True):
+    """Either drawn (by topics or by content) or listed (publisher, subscriber)."""
+
+    kind: Literal["topics", "content"] = "topics"
     topics: Count = 10  # one publisher each, at brokers drawn without repetition
     rate_per_s: Pace = 1.0  # of each publisher
     arrivals: Literal["periodic", "poisson"] = "periodic"
@@ -93,6 +111,7 @@ class Workload(_Table, frozen=True):
     subscribe_probability: tuple[Ratio, Ratio] = (0.2, 0.6)  # drawn per topic, then per broker
     deadline_factor: Positive = 3.0  # times the shortest delay from publisher to subscriber
     late: Late = "deliver"
+    content: Content = Content()
     publisher: tuple[Publisher, ...] = ()
     subscriber: tuple[Subscriber, ...] = ()
 

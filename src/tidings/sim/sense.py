@@ -6,6 +6,7 @@ Every check yields a fault as a field, its value, and what is accepted; the firs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import TYPE_CHECKING
 
 from tidings.core.errors import SyntaxFault
@@ -30,9 +31,47 @@ def faults(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
     """All that is wrong with a scenario."""
     if not overlay.is_connected():
         yield "topology", "in pieces", "a connected overlay"
+    yield from _links(scenario)
     yield from _workload(scenario, overlay)
+    yield from _content(scenario, overlay)
     yield from _schedule(scenario, overlay)
     yield from _texts(scenario)
+
+
+def _links(scenario: Scenario) -> Iterator[Faulty]:
+    links = scenario.links
+    pace, deviation = links.ms_per_kbyte, links.ms_per_kbyte_deviation
+    if pace is None:
+        if deviation > 0:
+            yield "links.ms_per_kbyte_deviation", deviation, "0, as links.ms_per_kbyte is not set"
+        return
+    if not pace[0] <= pace[1] < inf:
+        yield "links.ms_per_kbyte", pace, "[low, high] with low <= high"
+    if deviation == inf:
+        yield "links.ms_per_kbyte_deviation", deviation, "a number of milliseconds from 0"
+    if links.rate_kbit_per_s < inf:
+        accepted = "inf, as links.ms_per_kbyte says how fast a link is"
+        yield "links.rate_kbit_per_s", links.rate_kbit_per_s, accepted
+
+
+def _content(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
+    content, brokers = scenario.workload.content, len(overlay.brokers)
+    if scenario.workload.kind == "topics":
+        return
+    where = "workload.content"
+    for field in ("publishers", "subscriber_brokers"):
+        if getattr(content, field) > brokers:
+            yield f"{where}.{field}", getattr(content, field), f"at most all {brokers} brokers"
+    for field in ("attribute_range", "publisher_deadline_s"):
+        low, high = getattr(content, field)
+        if not -inf < low <= high < inf:
+            yield f"{where}.{field}", (low, high), "[low, high] with low <= high"
+    if not 0 < len(content.subscriber_deadline_s) == len(content.subscriber_price):
+        accepted = "one price for each of subscriber_deadline_s, and at least one"
+        yield f"{where}.subscriber_price", content.subscriber_price, accepted
+    if scenario.workload.publisher:
+        accepted = "topics, where publishers and subscribers are listed"
+        yield "workload.kind", scenario.workload.kind, accepted
 
 
 def _workload(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
@@ -42,7 +81,8 @@ def _workload(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
         yield "workload.subscribe_probability", (low, high), "[low, high] with low <= high"
     if bool(workload.publisher) != bool(workload.subscriber):
         yield "workload", "half a list", "publisher and subscriber, both or neither"
-    if not workload.publisher and workload.topics > len(overlay.brokers):
+    drawn = workload.kind == "topics" and not workload.publisher
+    if drawn and workload.topics > len(overlay.brokers):
         accepted = f"at most one topic per broker ({len(overlay.brokers)})"
         yield "workload.topics", workload.topics, accepted
     for i, publisher in enumerate(workload.publisher):

@@ -2,7 +2,8 @@
 
 Drawn as in DCRD's section IV.A: one publisher per topic at a broker of its own; a subscriber at
 each other broker with a probability that is drawn per topic; and a deadline that is a multiple of
-the shortest delay from the publisher. Or listed, line by line, in the scenario.
+the shortest delay from the publisher. Or by content, as in bounded delay (`content`). Or listed,
+line by line, in the scenario.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tidings.core.contract import Contract, Subscription, subscription_id
 from tidings.core.paths import shortest_from
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology
+from tidings.sim import content
 from tidings.sim.scenario import Publisher, Scenario
 
 
@@ -25,11 +27,22 @@ class Load(Struct, frozen=True):
     subscriptions: tuple[Subscription, ...]
 
 
+class Publication(Struct, frozen=True, gc=False):
+    """What a publisher says, and when, in seconds since the run began."""
+
+    at: float
+    contract: Contract  # `BEST_EFFORT`: none is stated
+    properties: content.Properties = ()
+
+
 def draw_load(scenario: Scenario, overlay: Topology) -> Load:
     """What the scenario's workload comes to on this overlay."""
     workload = scenario.workload
     if workload.publisher:
         return Load(workload.publisher, _listed(scenario))
+    if workload.kind == "content":
+        wanted = content.subscriptions(scenario, overlay)
+        return Load(content.publishers(scenario, overlay), wanted)
     draws = scenario.draws()
     homes = draws.chosen(overlay.brokers, workload.topics, "publishers")
     width = len(str(workload.topics))
@@ -74,6 +87,16 @@ def _drawn(
             contract = Contract(deadline_s, late=workload.late)
             wish_id = subscription_id(broker, f"at-{broker}", topic)
             yield Subscription(wish_id, broker, topic, "", contract)
+
+
+def publications(scenario: Scenario, index: int, publisher: Publisher) -> Iterator[Publication]:
+    """All that one publisher says."""
+    times = publication_times(scenario, index, publisher)
+    if scenario.workload.kind == "topics":
+        contract = publisher.contract()
+        return (Publication(at, contract) for at in times)
+    stated = content.statements(scenario, index)
+    return (Publication(at, *each) for at, each in zip(times, stated, strict=False))
 
 
 def publication_times(scenario: Scenario, index: int, publisher: Publisher) -> Iterator[float]:

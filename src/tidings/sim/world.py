@@ -12,6 +12,7 @@ from math import inf
 from typing import assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store
@@ -28,7 +29,7 @@ from tidings.sim.disk import Disk
 from tidings.sim.faults import outages
 from tidings.sim.network import conditions, estimates
 from tidings.sim.scenario import Publisher, Scenario
-from tidings.sim.workload import draw_load, publication_times
+from tidings.sim.workload import Publication, draw_load, publications
 
 ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
 
@@ -59,11 +60,20 @@ class _Node:
 class _Wire:
     """One direction of a link."""
 
-    __slots__ = ("limited", "receiver", "weather")
+    __slots__ = ("limited", "mean_s_per_byte", "receiver", "varies", "weather")
 
     def __init__(self, receiver: _Node, weather: LinkWeather) -> None:
         self.receiver, self.weather = receiver, weather
-        self.limited = weather.conditions.rate_bytes_per_s < inf
+        self.limited = weather.conditions.limited
+        self.mean_s_per_byte = weather.conditions.s_per_byte
+        self.varies = weather.conditions.deviation_s_per_byte > 0.0
+
+
+def _timed(frame: Data, slower_s: float) -> Data:
+    """The frame as its receiver takes it. A receiver reckons a message's age by the link's mean
+    rate; but it sees the first byte and the last, so it knows how much slower this one was."""
+    envelope = frame.envelope
+    return Data(frame.transmission, replace(envelope, age_s=envelope.age_s + slower_s))
 
 
 def discard(table: str, batch: object) -> None:
@@ -98,6 +108,7 @@ class World:
         self._processing_s = scenario.links.processing_ms / 1000
         self._instant_acks = scenario.links.ack == "instant"
         self._hops = self._unpublished = 0
+        self._payloads = {p.payload_bytes: bytes(p.payload_bytes) for p in self._load.publishers}
         self._outages = outages(scenario, self._overlay)
         self._nodes = {name: _Node(name, self._broker(name, 1)) for name in self._overlay.brokers}
         self._lay_wires(self._overlay)
@@ -145,8 +156,7 @@ class World:
                 self._link_up(node, neighbour, None, 0.0)
             self._subscribe_clients(node, 0.0)
         for index, publisher in enumerate(self._load.publishers):
-            times = publication_times(self._scenario, index, publisher)
-            self._schedule(publisher, times)
+            self._schedule(publisher, publications(self._scenario, index, publisher))
 
     def _end(self, now: float) -> None:
         for node in self._nodes.values():
@@ -169,23 +179,30 @@ class World:
 
     # ---- events
 
-    def _schedule(self, publisher: Publisher, times: Iterator[float]) -> None:
-        at = next(times, None)
-        if at is not None:
-            self._agenda.add(at, PUBLICATION, self._publish, publisher, times)
+    def _schedule(self, publisher: Publisher, said: Iterator[Publication]) -> None:
+        publication = next(said, None)
+        if publication is not None:
+            at = publication.at
+            self._agenda.add(at, PUBLICATION, self._publish, publisher, said, publication)
 
-    def _publish(self, publisher: Publisher, times: Iterator[float], _: object, now: float) -> None:
+    def _publish(
+        self, publisher: Publisher, said: Iterator[Publication], what: Publication, now: float
+    ) -> None:
         node = self._nodes[publisher.broker]
         if node.alive:
-            contract = publisher.contract()
-            if contract == BEST_EFFORT:
-                contract = node.broker.default_contract(publisher.topic)
-            payload = bytes(publisher.payload_bytes)
-            message = Message(node.broker.message_ids.take(), publisher.topic, payload, contract)
-            self._carry_out(node, node.broker.publish(message, now), now)
+            self._carry_out(
+                node, node.broker.publish(self._message(node, publisher, what), now), now
+            )
         else:
             self._unpublished += 1
-        self._schedule(publisher, times)
+        self._schedule(publisher, said)
+
+    def _message(self, node: _Node, publisher: Publisher, what: Publication) -> Message:
+        contract, topic = what.contract, publisher.topic
+        if contract == BEST_EFFORT:
+            contract = node.broker.default_contract(topic)
+        payload = self._payloads[publisher.payload_bytes]
+        return Message(node.broker.message_ids.take(), topic, payload, contract, what.properties)
 
     def _arrive(self, node: _Node, sender: str, frame: Frame, now: float) -> None:
         if node.alive:
@@ -284,6 +301,8 @@ class World:
             if wire.limited:
                 free_at = wire.weather.free_at()
                 self._agenda.add(free_at, READY, self._ready, node, send.neighbour)
+                if wire.varies:
+                    frame = _timed(frame, free_at - now - send.size_bytes * wire.mean_s_per_byte)
             if at is not None:
                 at += self._processing_s
         elif self._instant_acks and isinstance(frame, Ack):

@@ -101,15 +101,19 @@ def _draw_marks(panel: Axes, study: Study, metric: str) -> None:
 
 
 def _name_axes(panel: Axes, study: Study, metric: str) -> None:
-    panel.set_title(TITLES[metric])
+    part = study.about.only.get(metric, {}).items()
+    of = [f"{name.rpartition('.')[2]}: {value}" for name, value in part]
+    panel.set_title(", ".join([TITLES[metric], *of]))
     panel.set_xscale(study.about.scale)
     panel.set_xlabel(X_NAMES.get(study.about.x, study.about.x))
     panel.grid(axis="y", alpha=0.3)
+    bottom, top = panel.get_ylim()  # of no metric can there be less than nothing
     if metric in SHARES:
         panel.yaxis.set_major_formatter(PercentFormatter(1.0))
-        bottom, top = panel.get_ylim()
         panel.set_ylim(max(bottom, -BORDER), min(top, 1.0 + BORDER))
-    elif metric.endswith("_s"):
+        return
+    panel.set_ylim(max(bottom, 0.0), top)
+    if metric.endswith("_s"):
         panel.set_ylabel("seconds")
 
 

@@ -18,7 +18,7 @@ from tidings.core.errors import ConfigError
 from tidings.core.rng import Draws
 from tidings.core.topology.generators import full_mesh, harmony_testbed, layered, random_degree
 from tidings.core.topology.gml import from_gml
-from tidings.core.topology.graph import DelayRange, Topology, connect
+from tidings.core.topology.graph import MAX_BROKERS, DelayRange, Topology, connect
 from tidings.core.topology.rtt import from_rtt_matrix
 from tidings.core.topology.transit_stub import TransitStub, transit_stub
 
@@ -61,9 +61,11 @@ class Layered(Parameters, frozen=True):
     layer_sizes: tuple[Count, ...] = (4, 4, 8, 16)
     uplinks: Count = 2
     delay_ms: DelayRange = (50.0, 100.0)
+    publishers: Annotated[int, Meta(ge=0, le=MAX_BROKERS)] = 0
 
     def build(self, site: Site) -> Topology:
-        return layered(self.layer_sizes, site.draws, self.uplinks, self.delay_ms, site.source)
+        sizes, apart = self.layer_sizes, self.publishers
+        return layered(sizes, site.draws, self.uplinks, self.delay_ms, site.source, apart)
 
 
 class Transit(TransitStub, Parameters, frozen=True):

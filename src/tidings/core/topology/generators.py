@@ -11,7 +11,7 @@ link on the seed and its two ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, cycle, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -92,6 +92,7 @@ def layered(
     uplinks: int = 2,
     delay_ms: DelayRange = (50.0, 100.0),
     source: str = "layered",
+    publishers: int = 0,
 ) -> Topology:
     """Layers of brokers, named from the first layer to the last.
 
@@ -99,16 +100,22 @@ def layered(
     `uplinks` random ones of the layer before (fewer if that layer is smaller). The paper's 50 to
     100 ms is per kilobyte; here it is the delay of the link, true for a message of one kilobyte.
     A study that gives links a rate sets the delay to 0.
+
+    `publishers` puts so many brokers p1, p2, ... before the others, each with one link to a broker
+    of the first layer, in turn: a publisher's connection that is a link like any other. The rest
+    of the overlay is the same with them and without.
     """
     if uplinks < 1:
         raise ConfigError(source, "uplinks", uplinks, "at least one link to the layer above")
     layers = _layers(layer_sizes, source)
-    pairs = [(above, broker) for broker in layers[1] for above in layers[0]]
+    apart = [f"p{number}" for number in range(1, publishers + 1)]
+    pairs = list(zip(apart, cycle(layers[0]), strict=False))
+    pairs += [(above, broker) for broker in layers[1] for above in layers[0]]
     for upper, lower in pairwise(layers[1:]):
         for broker in lower:
             chosen = draws.chosen(upper, uplinks, "layered", broker)
             pairs += [(above, broker) for above in sorted(chosen)]
-    names = [broker for layer in layers for broker in layer]
+    names = [*apart, *(broker for layer in layers for broker in layer)]
     return connect(names, drawn_links(pairs, delay_ms, draws, source), source)
 
 

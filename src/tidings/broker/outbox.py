@@ -1,0 +1,91 @@
+"""What waits for one link: a queue in the order of the broker's policy, and where contracts name
+other policies, a queue for each, which share the link fairly by bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidings.broker.settings import Settings
+from tidings.core.message import Parcel
+from tidings.scheduling import POLICIES
+from tidings.scheduling.base import Prospects, Queue
+
+
+class Outbox:
+    """Parcels on their way out to one neighbour."""
+
+    __slots__ = ("_main", "_others", "_prospects", "_served", "_settings", "deletes", "size_bytes")
+
+    def __init__(self, settings: Settings, prospects: Prospects) -> None:
+        self._settings, self._prospects = settings, prospects
+        self._main: Queue = self._queue(settings.scheduling)
+        self._others: dict[str, Queue] = {}
+        self._served: dict[str, int] = {}  # bytes that left, by policy
+        self.size_bytes = 0
+        # Whether there may be parcels to delete: asking costs time on every way out.
+        delete = settings.benefit.delete
+        self.deletes = delete == "all" or (
+            delete != "none" and settings.scheduling not in ("fifo", "rl")
+        )
+
+    def __len__(self) -> int:
+        return len(self._main) + sum(map(len, self._others.values()))
+
+    def __iter__(self) -> Iterator[Parcel]:
+        for queue in (self._main, *self._others.values()):
+            yield from queue
+
+    def full(self) -> bool:
+        """Does it take no more?"""
+        settings = self._settings
+        return self.size_bytes >= settings.queue_bytes or len(self) >= settings.queue_parcels
+
+    def push(self, parcel: Parcel, now: float) -> None:
+        self.size_bytes += parcel.size_bytes
+        policy = parcel.message.contract.scheduling
+        queue = self._main if not policy else self._chosen(policy)
+        queue.push(parcel, now)
+
+    def pop(self, now: float) -> Parcel | None:
+        """The parcel that is to leave first."""
+        parcel = self._main.pop(now) if not self._others else self._fairest(now)
+        if parcel is not None:
+            self.size_bytes -= parcel.size_bytes
+        return parcel
+
+    def doomed(self, now: float) -> Iterator[Parcel]:
+        """Parcels that are not worth sending any more, taken out."""
+        for queue in (self._main, *self._others.values()):
+            for parcel in queue.doomed(now):
+                self.size_bytes -= parcel.size_bytes
+                yield parcel
+
+    # ---- several policies on one link
+
+    def _queue(self, policy: str) -> Queue:
+        return POLICIES[policy](self._prospects, self._settings.benefit)
+
+    def _chosen(self, policy: str) -> Queue:
+        """The queue of a policy that a contract names; an unknown one is the broker's own."""
+        if policy == self._settings.scheduling or policy not in POLICIES:
+            return self._main
+        if policy not in self._others:
+            self._others[policy] = self._queue(policy)
+            self.deletes = self._settings.benefit.delete != "none"
+        return self._others[policy]
+
+    def _fairest(self, now: float) -> Parcel | None:
+        """From the queue that has had least of the link; one that was idle has no claim to what it
+        did not use."""
+        queues = {self._settings.scheduling: self._main} | self._others
+        busy = {policy: queue for policy, queue in queues.items() if queue}
+        if not busy:
+            return None
+        least = min(self._served.get(policy, 0) for policy in busy)
+        for policy in queues.keys() - busy.keys():
+            self._served[policy] = max(self._served.get(policy, 0), least)
+        policy = min(busy, key=lambda policy: (self._served.get(policy, 0), policy))
+        parcel = busy[policy].pop(now)
+        if parcel is not None:
+            self._served[policy] = self._served.get(policy, 0) + parcel.size_bytes
+        return parcel

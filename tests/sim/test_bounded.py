@@ -1,0 +1,146 @@
+"""The setup of bounded delay in virtual time: limited links, deadlines, prices, early deletion."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.scenarios import Tables, a_scenario, outcome, served, wanted
+
+from tidings.core.outlook import outlook
+from tidings.core.trace import TABLES, arrow_schema
+from tidings.pipeline.headline import Summary, summary
+from tidings.scheduling import POLICIES
+from tidings.sim.network import estimates
+from tidings.sim.scenario import load
+from tidings.sim.world import simulate
+
+BOUNDED = Path(__file__).parents[2] / "scenarios" / "bounded.toml"
+FIT = {
+    "topology.publishers": 4,
+    "workload.arrivals": "periodic",
+    "broker.benefit.delete": "benefit",
+    "broker.benefit.lifetimes": "unexpired",
+}
+
+
+def run(policy: str, deadlines: str = "publisher", setting: str = "literal") -> Summary:
+    """Five minutes of the paper's setup; the checker watches that nothing vanishes."""
+    return _run(policy, deadlines, setting)
+
+
+@lru_cache
+def _run(policy: str, deadlines: str, setting: str) -> Summary:
+    changes: dict[str, Any] = FIT if setting == "fit" else {}
+    changes = changes | {"broker.scheduling": policy, "run.seconds": 300.0}
+    changes["workload.content.deadlines"] = deadlines
+    held: dict[str, list[pa.RecordBatch]] = {table: [] for table in TABLES}
+    simulate(load(BOUNDED, changes), sink=lambda table, batch: held[table].append(batch))
+    return summary(
+        {name: pa.Table.from_batches(held[name], arrow_schema(TABLES[name])) for name in TABLES}
+    )
+
+
+# ---- the physics
+
+
+def two_links(changes: dict[str, Any], **publisher: Any) -> Tables:
+    """Messages of 1,000 bytes, header included, from b1 over b2 to b3."""
+    said = {"broker": "b1", "topic": "t", "rate_per_s": 0.2, "payload_bytes": 967, **publisher}
+    scenario = a_scenario(
+        {
+            "run.seconds": 500.0,
+            "run.drain_s": 30.0,
+            "links.ms_per_kbyte": [500.0, 500.0],
+            "links.processing_ms": 2.0,
+            "links.ack": "instant",
+            "broker.ack_slack_s": float("inf"),
+            **changes,
+        },
+        topology={"kind": "listed", "links_ms": [["b1", "b2", 0.0], ["b2", "b3", 0.0]]},
+        workload={"publisher": [said], "subscriber": [{"broker": "b3", "topic": "t"}]},
+    )
+    return outcome(scenario)[1]
+
+
+def test_a_message_takes_the_mean_time_of_every_link_if_nothing_deviates() -> None:
+    ages = {round(row["age_s"], 9) for row in two_links({})["delivered"]}
+    assert ages == {1.004}
+
+
+def test_without_timers_nothing_is_repeated_or_given_up_however_slow_a_link_is() -> None:
+    tables = two_links({"links.ms_per_kbyte": [4000.0, 4000.0]})
+    assert served(tables) == wanted(tables) != set()
+    assert "dropped" not in tables
+    assert {row["kind"] for row in tables["carried"]} == {"data", "ack", "control"}
+
+
+def test_ages_are_exact_though_every_crossing_deviates() -> None:
+    tables = two_links({"links.ms_per_kbyte_deviation": 100.0})
+    published = {row["message"]: row["at"] for row in tables["published"]}
+    took = [row["at"] - published[row["message"]] for row in tables["delivered"]]
+    assert [row["age_s"] for row in tables["delivered"]] == pytest.approx(took)
+    spread = (sum((each - 1.004) ** 2 for each in took) / len(took)) ** 0.5
+    assert spread == pytest.approx(0.1 * 2**0.5, rel=0.25)
+
+
+def test_estimates_are_the_truth_of_each_link_in_both_directions() -> None:
+    scenario = load(BOUNDED)
+    overlay = scenario.overlay()
+    told = {name: estimates(scenario, overlay, name) for name in overlay.brokers}
+    means = set()
+    for link in overlay.links:
+        there, back = told[link.a][link.b], told[link.b][link.a]
+        assert there == back
+        assert there is not None
+        assert (there.delay_s, there.deviation_s_per_byte) == (0.002, 20e-6)
+        means.add(there.s_per_byte)
+        assert outlook([there]).expected_s(50_000) == 0.002 + 50_000 * there.s_per_byte
+    assert len(means) == len(overlay.links)
+    assert 50e-6 <= min(means) < 55e-6
+    assert 95e-6 < max(means) < 100e-6
+
+
+# ---- what the policies make of it
+
+
+@pytest.mark.parametrize("deadlines", ["publisher", "subscriber", "both"])
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_what_ends_ends_in_time_or_dropped_for_its_deadline(policy: str, deadlines: str) -> None:
+    found = run(policy, deadlines)
+    assert found.delivery_ratio == found.on_time_ratio
+    assert set(found.dropped) == {"expired", "unlikely"}
+    assert found.in_flight == 0
+    assert found.delivered + sum(found.dropped.values()) == found.expected
+
+
+def test_only_the_policies_by_benefit_delete_early_if_told_so() -> None:
+    assert set(run("eb", setting="fit").dropped) == {"expired", "unlikely"}
+    for policy in ("fifo", "rl"):
+        assert set(run(policy, setting="fit").dropped) == {"expired"}
+
+
+def test_prices_count_where_subscribers_state_them() -> None:
+    psd, ssd = run("eb"), run("eb", "subscriber")
+    assert psd.earnings == psd.delivered
+    assert ssd.delivered < ssd.earnings < 3 * ssd.delivered
+
+
+@pytest.mark.parametrize("setting", ["literal", "fit"])
+def test_benefit_first_delivers_more_than_first_come_and_that_more_than_the_most_urgent(
+    setting: str,
+) -> None:
+    eb, fifo, rl = (run(policy, setting=setting) for policy in ("eb", "fifo", "rl"))
+    assert eb.on_time_ratio > 1.5 * fifo.on_time_ratio
+    assert fifo.on_time_ratio > 1.5 * rl.on_time_ratio
+    assert rl.message_number < fifo.message_number < eb.message_number
+
+
+def test_benefit_first_earns_several_times_as_much_where_subscribers_pay() -> None:
+    eb, fifo, rl = (run(policy, "subscriber", "fit") for policy in ("eb", "fifo", "rl"))
+    assert eb.earnings > 3 * fifo.earnings > 3 * rl.earnings
+
+
+def test_policies_meet_the_same_messages() -> None:
+    assert len({(run(policy).publications, run(policy).expected) for policy in POLICIES}) == 1
