@@ -20,8 +20,10 @@ def test_the_list_names_studies_and_what_to_do_next() -> None:
     said = tidings("list")
     assert said.exit_code == 0
     assert all(f"dcrd-fig{number} " in said.stdout for number in range(2, 9))
-    assert all(f"bounded-{name} " in said.stdout for name in ("fig4", "fig5", "fig6", "both"))
-    assert "Next: tidings study run bounded-both --quick" in said.stdout
+    assert all(
+        f"bounded-{name} " in said.stdout for name in ("fig4", "fig5", "fig6", "both", "beyond")
+    )
+    assert "Next: tidings study run bounded-beyond --quick" in said.stdout
     listed = json.loads(tidings("list", "--json").stdout)["studies"]
     figure = next(study for study in listed if study["study"] == "dcrd-fig2")
     assert (figure["figure"], figure["section"]) == ("Figure 2", "IV.D.1")

@@ -29,7 +29,7 @@ from statistics import fmean
 from tidings.core.message import Parcel
 from tidings.core.paths import BrokerPath, Graph, shortest_from
 from tidings.routing.base import NeverReroutes, Route, View
-from tidings.routing.multipath import _planned
+from tidings.routing.multipath import planned
 from tidings.routing.trees import TYPICAL_BYTES, expected_delay
 
 TREES = 8  # the turns of a source; 2 and 4 gained a little less
@@ -54,7 +54,7 @@ class Balanced(NeverReroutes):
         if any(destination.broker not in paths for destination in parcel.destinations):
             begins = len(parcel.path) == 1
             paths = (self._next_tree(view) if begins else _around(parcel, view)) | paths
-        return _planned(parcel, parcel.destinations, paths, view)
+        return planned(parcel, parcel.destinations, paths, view)
 
     def _next_tree(self, view: View) -> Tree:
         if view.version != self._version:

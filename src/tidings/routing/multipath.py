@@ -34,7 +34,7 @@ class Multipath(NeverReroutes):
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
         if parcel.plan:
             paths = {path[-1]: path for path in parcel.plan if path}
-            return _planned(parcel, parcel.destinations, paths, view)
+            return planned(parcel, parcel.destinations, paths, view)
         if len(parcel.path) > 1:
             return Route((), parcel.destinations)  # its plan was lost on the way
         if view.version != self._version:
@@ -48,8 +48,8 @@ class Multipath(NeverReroutes):
         second = {target: pair[1] for target, pair in pairs.items() if len(pair) > 1}
         twice = tuple([d for d in parcel.destinations if d.broker in second])
         routes = (
-            _planned(parcel, parcel.destinations, first, view),
-            _planned(parcel, twice, second, view),
+            planned(parcel, parcel.destinations, first, view),
+            planned(parcel, twice, second, view),
         )
         # A destination is stranded once, even if neither copy can leave.
         stranded = dict.fromkeys(d for route in routes for d in route.stranded)
@@ -65,7 +65,7 @@ class Multipath(NeverReroutes):
         return pair
 
 
-def _planned(
+def planned(
     parcel: Parcel, owed: tuple[Destination, ...], paths: Mapping[str, BrokerPath], view: View
 ) -> Route:
     """One copy per next hop; each knows the paths of its own destinations."""
