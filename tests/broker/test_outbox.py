@@ -17,7 +17,7 @@ def a_box(scheduling: str = "fifo", **settings: object) -> Outbox:
 def for_policy(policy: str, size_bytes: int, id: int = 1, deadline_s: float = inf) -> Parcel:
     owed = (Destination("b2", inf, (Group(deadline_s, 1, 1.0),)),)
     message = a_message(id=id, scheduling=policy)
-    return Parcel(message, 0.0, inf, owed, ("b1",), "d-tree", size_bytes)
+    return Parcel(message, 0.0, 1e9, owed, ("b1",), "d-tree", size_bytes)
 
 
 def bytes_by_policy(box: Outbox, pops: int) -> dict[str, int]:

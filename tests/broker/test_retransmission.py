@@ -29,10 +29,11 @@ def test_what_was_answered_is_never_overdue() -> None:
     unanswered = Unanswered()
     unanswered.wait(1, pending(1), 1.0)
     unanswered.wait(2, pending(2), 2.0)
-    assert unanswered.answered(1) is not None
-    assert unanswered.answered(1) is None
+    assert unanswered.answered(1, "b9") is None  # it was sent to somebody else
+    assert unanswered.answered(1, "b2") is not None
+    assert unanswered.answered(1, "b2") is None
     assert unanswered.first_due() == 2.0
-    assert unanswered.answered(2) is not None
+    assert unanswered.answered(2, "b2") is not None
     assert unanswered.first_due() == inf
     assert list(unanswered.overdue(9.0)) == []
 
@@ -72,9 +73,12 @@ def test_it_equals_a_plain_dict_of_instants(steps: list[tuple[str, int]]) -> Non
                 unanswered.wait(serial, pending(serial, neighbour), until)
                 naive[serial] = (until, neighbour)
             case "a":
-                answered = unanswered.answered(number % (serial + 1))
-                assert (answered is not None) == (number % (serial + 1) in naive)
-                naive.pop(number % (serial + 1), None)
+                transmission, neighbour = number % (serial + 1), f"b{number % 3}"
+                answered = unanswered.answered(transmission, neighbour)
+                theirs = naive.get(transmission, (0.0, ""))[1] == neighbour
+                assert (answered is not None) == theirs
+                if theirs:
+                    del naive[transmission]
             case "d":
                 due = sorted((until, t) for t, (until, _) in naive.items() if until <= number)
                 assert [t for t, _ in unanswered.overdue(float(number))] == [t for _, t in due]

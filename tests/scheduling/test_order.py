@@ -70,7 +70,9 @@ class Watched:
             assert not self.is_doomed(self.first(now), now)
 
     def is_doomed(self, parcel: Parcel, now: float) -> bool:
-        """Eq. 11."""
+        """Eq. 11, for what may be lost."""
+        if parcel.durable or parcel.expires_at == inf:
+            return False
         curves = curves_of(parcel, lambda broker: self.known.outlook(parcel, broker))
         return all(success(curve, now) <= UNLIKELY for curve in curves)
 
@@ -153,12 +155,28 @@ class Order(RuleBasedStateMachine):
         for watched in self.watched:
             act(watched)
 
-    @rule(owed=owed, age_s=seconds, size_bytes=st.sampled_from([0, 1_000, 10_000, 50_000]))
-    def push(self, owed: dict[str, list[Group]], age_s: float, size_bytes: int) -> None:
+    @rule(
+        owed=owed,
+        age_s=seconds,
+        size_bytes=st.sampled_from([0, 1_000, 10_000, 50_000]),
+        expires_at=st.sampled_from([1e9, 1e9, inf]),
+        durable=st.sampled_from([False, False, True]),
+    )
+    def push(
+        self,
+        owed: dict[str, list[Group]],
+        age_s: float,
+        size_bytes: int,
+        expires_at: float,
+        durable: bool,
+    ) -> None:
         self.arrivals += 1
         destinations = tuple(Destination(b, inf, tuple(groups)) for b, groups in owed.items())
         message, born_at = a_message(id=self.arrivals), self.now - age_s
-        parcel = Parcel(message, born_at, inf, destinations, ("b1",), "d-tree", size_bytes)
+        path, strategy = ("b1",), "d-tree"
+        parcel = Parcel(
+            message, born_at, expires_at, destinations, path, strategy, size_bytes, durable=durable
+        )
         self.each(lambda watched: watched.push(parcel, self.now))
 
     @rule(count=st.integers(1, 3))
@@ -218,7 +236,7 @@ def a_parcel_worth(
     id: int, price: float, deadline_s: float = inf, size_bytes: int = 1_000
 ) -> Parcel:
     owed = (Destination("b2", inf, (Group(deadline_s, 1, price),)),)
-    return Parcel(a_message(id=id), 0.0, inf, owed, ("b1",), "d-tree", size_bytes)
+    return Parcel(a_message(id=id), 0.0, 1e9, owed, ("b1",), "d-tree", size_bytes)
 
 
 def order(policy: str, known: Known, *parcels: Parcel, now: float = 0.0) -> list[int]:

@@ -4,7 +4,7 @@ from math import inf, isfinite, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, ValidationError, msgpack
 from scipy.stats import norm
@@ -229,6 +229,7 @@ def test_what_is_steady_does_not_move_by_a_single_bit(
 def test_a_parcel_is_doomed_when_no_chance_is_above_what_is_unlikely(
     owed: tuple[Curve, ...], unlikely: float, now: float
 ) -> None:
+    assume(owed)
     doomed_at = doomed_from(owed, unlikely)
     best = max((success(curve, now) for curve in owed), default=0.0)
     if abs(now - doomed_at) > 1e-9 or all(curve.spread_s == 0.0 for curve in owed):

@@ -3,10 +3,10 @@
 Named inputs and the time go in, a list of effects comes out, to be carried out in that order. A
 message passes through it in one straight line:
 
-    contract        is it still worth carrying?   no → Record(Dropped(reason))
     interests       who wants it?                 local → Deliver(subscriptions, message)
     routing         where next?                   → hops: a neighbour and the destinations it serves
     scheduling      wait for the link             → queue; when the link has room, the best leaves
+    contract        is it still worth carrying?   no → Record(Dropped(reason))
     retransmission  wait for the answer           → Send(Data); no ACK in time → ask routing again
 
 A broker acknowledges on receipt (a durable message when it is stored) and answers for the message
@@ -53,6 +53,7 @@ from tidings.core.trace import Delivered, Dropped, Published, Reason
 from tidings.routing.base import Hop, Route, View
 from tidings.routing.options import Foresight
 
+MOST_ROUNDS = 1 << 30  # counted; a neighbour may claim any number
 REMEMBERED_TOPICS = 10_000  # whose default contract is kept: topics are endless, memory is not
 
 
@@ -368,7 +369,7 @@ class Broker:
                 parcel.strategy,
                 size_bytes,
                 durable=parcel.durable,
-                rounds=parcel.rounds + 1,
+                rounds=min(parcel.rounds + 1, MOST_ROUNDS),
             )
             if self._waiting.take(afresh, now):
                 return

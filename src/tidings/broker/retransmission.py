@@ -44,9 +44,14 @@ class Unanswered:
         self._pending[transmission] = pending
         heappush(self._due, (until, transmission))
 
-    def answered(self, transmission: int) -> Pending | None:
-        """The transmission was acknowledged; None if nobody waits for it any more."""
-        return self._pending.pop(transmission, None)
+    def answered(self, transmission: int, neighbour: str) -> Pending | None:
+        """A neighbour acknowledged the transmission; None if nobody waits for it any more, or it
+        was sent to somebody else."""
+        pending = self._pending.get(transmission)
+        if pending is None or pending.neighbour != neighbour:
+            return None
+        del self._pending[transmission]
+        return pending
 
     def first_due(self) -> float:
         """When the first answer will be overdue."""

@@ -25,7 +25,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ack_slack_s: float = 0.010  # added to it for what both ends need to answer
     exhausted: Literal["drop", "retry"] = "drop"  # what becomes of a parcel that has no way left
     retry_every_s: float = 1.0  # pause before a parcel without a way tries again, if it may
-    waiting_parcels: int = 100_000  # bound of those that pause
+    waiting_parcels: int = 100_000  # bound of those that pause, durable ones apart
     queue_parcels: int = 10_000  # bound of each link's queue; what comes then is dropped
     queue_bytes: int = 67_108_864  # the other bound of each link's queue
     window_bytes: int = 4_194_304  # unacknowledged bytes per link, at most; less on a slow one

@@ -60,7 +60,8 @@ class Transmitter:
         window_bytes, outbox = link.window_bytes, link.outbox
         if outbox.deletes:
             for lost in outbox.doomed(now):
-                let_go(self._me, lost, Reason.UNLIKELY, lost.destinations, now, effects)
+                reason = Reason.EXPIRED if lost.expires_at < now else Reason.UNLIKELY
+                let_go(self._me, lost, reason, lost.destinations, now, effects)
         while link.room_bytes > 0 and link.unacknowledged_bytes < window_bytes:
             parcel = outbox.pop(now)
             if parcel is None:
@@ -114,7 +115,7 @@ class Transmitter:
         So does one that comes too late: a timer that learned from punctual answers only would
         never follow a link that has become slower, and would give up every parcel on it.
         """
-        pending = self._unanswered.answered(transmission)
+        pending = self._unanswered.answered(transmission, link.neighbour)
         if pending is None:
             return self._late(link, transmission, now)
         told_s, parcel, round_trip_s = None, pending.parcel, now - pending.sent_at

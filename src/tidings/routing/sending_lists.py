@@ -34,6 +34,7 @@ from tidings.routing.sending_list import Way, exact_way, expected, in_order, pap
 
 MOST_TARGETS = 100_000  # what neighbours can make a broker remember has an end
 TOLD_UNTIL_DOUBLED = 16
+MOST_DOUBLINGS = 64  # beyond all that could still change
 NO_WAY = (0.0, 0.0)
 LEAST_DELAY_S = 0.001  # changes of shorter delays are measured against this
 MOST_DELAY_S = 1e9  # where links lose most of what they carry, Eq. 3 can grow without end
@@ -244,7 +245,7 @@ class SendingLists:
             return True
         (old_s, old_ratio), (delay_s, ratio) = known.told, known.pair
         tolerance = max(self._options.dcrd.tolerance, LEAST_TOLERANCE)
-        tolerance *= 2.0 ** (known.times_told // TOLD_UNTIL_DOUBLED)
+        tolerance *= 2.0 ** min(known.times_told // TOLD_UNTIL_DOUBLED, MOST_DOUBLINGS)
         return (
             (old_ratio > 0.0) != (ratio > 0.0)
             or abs(delay_s - old_s) > tolerance * max(old_s, LEAST_DELAY_S)

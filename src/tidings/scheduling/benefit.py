@@ -32,7 +32,7 @@ from tidings.core.message import Parcel
 from tidings.scheduling.base import Prospects
 from tidings.scheduling.course import ROUNDING, Course
 from tidings.scheduling.options import BenefitOptions
-from tidings.scheduling.worth import curves_of, doomed_from
+from tidings.scheduling.worth import curves_of, doomed_from, must_arrive
 
 SPANS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)  # in FT: how long a number may last
 LONG = 8.0  # in FT: most chances that move in so long a time have come and gone
@@ -187,7 +187,7 @@ class Benefit:
         parcel = entry.parcel
         curves = curves_of(parcel, lambda broker: self._prospects.outlook(parcel, broker))
         entry.course = Course(curves)
-        if self._options.delete != "none":
+        if self._options.delete != "none" and not must_arrive(parcel):
             doomed_at = doomed_from(curves, self._options.unlikely)
             if doomed_at < inf:
                 heappush(self._dooms, (doomed_at, entry.number, self._version))

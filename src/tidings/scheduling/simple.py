@@ -20,7 +20,7 @@ from math import inf
 from tidings.core.message import Parcel
 from tidings.scheduling.base import Prospects
 from tidings.scheduling.options import BenefitOptions
-from tidings.scheduling.worth import curves_of, doomed_from
+from tidings.scheduling.worth import curves_of, doomed_from, must_arrive
 
 
 class _Simple:
@@ -30,6 +30,8 @@ class _Simple:
         self._prospects, self._options = prospects, options
 
     def _is_doomed(self, parcel: Parcel, now: float) -> bool:
+        if must_arrive(parcel):
+            return False
         curves = curves_of(parcel, lambda broker: self._prospects.outlook(parcel, broker))
         return doomed_from(curves, self._options.unlikely) <= now
 

@@ -82,9 +82,16 @@ def worth(curves: tuple[Curve, ...], at: float, weight: float, first_s: float) -
     return benefit(curves, at) - (1.0 - weight) * benefit(curves, at + first_s)
 
 
+def must_arrive(parcel: Parcel) -> bool:
+    """Is it wanted however late, so that it is never deleted for its chances?"""
+    return parcel.durable or parcel.expires_at == inf
+
+
 def doomed_from(curves: tuple[Curve, ...], unlikely: float) -> float:
     """Eq. 11: the first instant from which on no group has a chance above `unlikely`."""
-    if unlikely >= 1.0 or not curves:
+    if not curves:
+        return inf  # nothing is known of whom it is for
+    if unlikely >= 1.0:
         return -inf
     deviations = min(CERTAIN, -_NORMAL.inv_cdf(unlikely)) if unlikely > 0.0 else CERTAIN
     return max([_falls_below(curve, deviations) for curve in curves])

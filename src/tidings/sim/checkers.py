@@ -31,6 +31,7 @@ class Checker:
         self._complete: set[int] = set()
         self._dropped: dict[int, set[str]] = {}
         self._forgetful: set[str] = set()
+        self._durable: set[int] = set()
         self.publications = 0
         self.deliveries = 0
 
@@ -70,6 +71,10 @@ class Checker:
         """A broker came back, without memory of what it delivered before."""
         self._forgetful.add(broker)
 
+    def stored(self, message: int) -> None:
+        """A broker has written the message down, so it is durable."""
+        self._durable.add(message)
+
     def dropped(self, row: Dropped) -> None:
         if row.message in self._interested:
             self._dropped.setdefault(row.message, set()).update(row.destinations)
@@ -89,7 +94,7 @@ class Checker:
 
     def _again(self, message: Message, subscriptions: tuple[str, ...], count: int) -> None:
         self.deliveries -= count
-        if _home(subscriptions[0]) not in self._forgetful and not message.contract.durable:
+        if _home(subscriptions[0]) not in self._forgetful and message.id not in self._durable:
             self._fail(f"message {message.id} was delivered twice to one of {subscriptions}")
 
     def _settle(self, message: int, served: set[str]) -> None:

@@ -279,6 +279,7 @@ class World:
                 self._checker.delivered(effect.message, effect.subscriptions)
             elif type(effect) is Store:
                 node.disk.keep(effect.parcel)
+                self._checker.stored(effect.parcel.message.id)
             elif type(effect) is Forget:
                 node.disk.forget(effect.message, effect.destinations)
             else:
