@@ -5,24 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.builders import a_parcel
+from support.views import a_view
 
-from tidings.core.estimates import LinkEstimate
 from tidings.routing import ROUTERS
-from tidings.routing.base import Route, View
+from tidings.routing.base import Route
 from tidings.routing.options import Options
-
-
-def a_view(me: str, *links: tuple[str, str, float], down: tuple[str, ...] = ()) -> View:
-    """What a broker sees when every broker has told its links; `down` are links of its own."""
-    view = View(me)
-    near: dict[str, dict[str, LinkEstimate]] = {}
-    for a, b, delay_s in links:
-        near.setdefault(a, {})[b] = near.setdefault(b, {})[a] = LinkEstimate(delay_s)
-    view.links = near
-    view.neighbours = tuple(sorted(n for n in near.get(me, {}) if n not in down))
-    view.severed = down
-    view.version = 1
-    return view
 
 
 def hops(route: Route) -> dict[str, list[str]]:
