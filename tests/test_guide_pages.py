@@ -14,7 +14,7 @@ from tidings.broker.settings import Settings
 from tidings.core.policy import Policy
 from tidings.core.topology import GENERATORS
 from tidings.live.config import parse
-from tidings.routing.options import DcrdOptions
+from tidings.routing.options import DcrdOptions, HarmonyOptions
 from tidings.scheduling.options import BenefitOptions
 from tidings.sim import scenario
 
@@ -24,6 +24,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[links]": scenario.Links,
     "[broker]": Settings,
     "[broker.dcrd]": DcrdOptions,
+    "[broker.harmony]": HarmonyOptions,
     "[broker.benefit]": BenefitOptions,
     "[[policy]]": Policy,
     "[workload]": scenario.Workload,
@@ -31,11 +32,13 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[[workload.publisher]]": scenario.Publisher,
     "[[workload.subscriber]]": scenario.Subscriber,
     "[faults]": scenario.Faults,
+    "[faults.slots]": scenario.Slots,
     "[[faults.schedule]]": scenario.Fault,
     "[live]": scenario.Live,
 } | {f'kind = "{kind}"': parameters for kind, parameters in GENERATORS.items()}
 NOT_IN_ITS_TABLE = {  # but in one of their own
-    *("policies", "dcrd", "benefit", "content", "publisher", "subscriber", "schedule")
+    *("policies", "dcrd", "harmony", "benefit"),
+    *("content", "publisher", "subscriber", "schedule", "slots"),
 }
 
 

@@ -12,6 +12,10 @@ def links(origin: str, version: int, *near: str, incarnation: int = 1) -> Links:
     return Links(1, origin, incarnation, version, tuple((n, LinkEstimate(0.01)) for n in near))
 
 
+def a_state(lifetime_s: float = 180.0) -> LinkState:
+    return LinkState(View("b1"), incarnation=1, change=0.1, lifetime_s=lifetime_s)
+
+
 def test_every_broker_comes_to_know_every_link() -> None:
     net = connected(*LINE, ("b3", "b4"))
     for broker in net.brokers.values():
@@ -20,69 +24,69 @@ def test_every_broker_comes_to_know_every_link() -> None:
 
 
 def test_a_newer_version_replaces_an_older_one_and_never_the_other_way() -> None:
-    state = LinkState(View("b1"), 1, 0.1)
-    assert state.apply(links("b2", 2, "b1", "b3"))
-    assert not state.apply(links("b2", 1, "b1"))
-    assert not state.apply(links("b2", 2, "b1"))
+    state = a_state()
+    assert state.apply(links("b2", 2, "b1", "b3"), 0.0)
+    assert not state.apply(links("b2", 1, "b1"), 0.0)
+    assert not state.apply(links("b2", 2, "b1"), 0.0)
     assert sorted(state.view.links["b2"]) == ["b1", "b3"]
-    assert state.apply(links("b2", 3))
+    assert state.apply(links("b2", 3), 0.0)
     assert state.view.links["b2"] == {}
 
 
 def test_a_restarted_broker_counts_from_one_again_and_is_believed() -> None:
-    state = LinkState(View("b1"), 1, 0.1)
-    state.apply(links("b2", 9, "b1", "b3"))
-    assert state.apply(links("b2", 1, "b1", incarnation=2))
-    assert not state.apply(links("b2", 10, "b3", incarnation=1))
+    state = a_state()
+    state.apply(links("b2", 9, "b1", "b3"), 0.0)
+    assert state.apply(links("b2", 1, "b1", incarnation=2), 0.0)
+    assert not state.apply(links("b2", 10, "b3", incarnation=1), 0.0)
     assert sorted(state.view.links["b2"]) == ["b1"]
 
 
 def test_what_others_say_of_this_brokers_own_links_is_ignored() -> None:
-    state = LinkState(View("b1"), 1, 0.1)
-    assert not state.apply(links("b1", 99, "b7", incarnation=9))
+    state = a_state()
+    assert not state.apply(links("b1", 99, "b7", incarnation=9), 0.0)
     assert "b1" not in state.view.links
 
 
 def test_the_view_changes_its_version_with_every_news() -> None:
-    state = LinkState(View("b1"), 1, 0.1)
+    state = a_state()
     versions = [state.view.version]
-    state.apply(links("b2", 1, "b1"))
+    state.apply(links("b2", 1, "b1"), 0.0)
     versions.append(state.view.version)
     state.neighbours_changed(("b2",), ())
     versions.append(state.view.version)
-    state.advertise({"b2": LinkEstimate(0.01)})
+    state.advertise({"b2": LinkEstimate(0.01)}, 0.0)
     versions.append(state.view.version)
     assert len(set(versions)) == 4
-    state.apply(links("b2", 1, "b1"))
+    state.apply(links("b2", 1, "b1"), 0.0)
     assert state.view.version == versions[-1]
 
 
 def test_only_what_changed_by_enough_is_advertised() -> None:
-    state = LinkState(View("b1"), 1, 0.1)
-    first = state.advertise({"b2": LinkEstimate(0.100)})
+    state = a_state()
+    first = state.advertise({"b2": LinkEstimate(0.100)}, 0.0)
     assert first is not None
     assert first.version == 1
-    assert state.advertise({"b2": LinkEstimate(0.109)}) is None
-    second = state.advertise({"b2": LinkEstimate(0.111)})
+    assert state.advertise({"b2": LinkEstimate(0.109)}, 0.0) is None
+    second = state.advertise({"b2": LinkEstimate(0.111)}, 0.0)
     assert second is not None
     assert second.version == 2
-    assert state.advertise({"b2": LinkEstimate(0.111, 0.995)}) is None
-    assert state.advertise({"b2": LinkEstimate(0.111, 0.98)}) is not None
+    assert state.advertise({"b2": LinkEstimate(0.111, 0.995)}, 0.0) is None
+    assert state.advertise({"b2": LinkEstimate(0.111, 0.98)}, 0.0) is not None
 
 
 def test_slow_drift_is_told_once_it_adds_up() -> None:
-    state = LinkState(View("b1"), 1, 0.1)
-    told = [state.advertise({"b2": LinkEstimate(0.100 + 0.001 * step)}) for step in range(21)]
+    state = a_state()
+    told = [state.advertise({"b2": LinkEstimate(0.100 + 0.001 * step)}, 0.0) for step in range(21)]
     assert [step for step, frame in enumerate(told) if frame] == [0, 11]
 
 
 def test_a_link_that_appears_or_goes_is_always_news() -> None:
-    state = LinkState(View("b1"), 1, 0.1)
-    state.advertise({"b2": LinkEstimate(0.1)})
-    assert state.advertise({"b2": LinkEstimate(0.1), "b3": LinkEstimate(0.1)}) is not None
-    assert state.advertise({"b3": LinkEstimate(0.1)}) is not None
-    assert state.advertise({}) is not None
-    assert state.advertise({}) is None
+    state = a_state()
+    state.advertise({"b2": LinkEstimate(0.1)}, 0.0)
+    assert state.advertise({"b2": LinkEstimate(0.1), "b3": LinkEstimate(0.1)}, 0.0) is not None
+    assert state.advertise({"b3": LinkEstimate(0.1)}, 0.0) is not None
+    assert state.advertise({}, 0.0) is not None
+    assert state.advertise({}, 0.0) is None
 
 
 def test_news_travels_over_each_link_once_and_then_the_overlay_is_quiet() -> None:

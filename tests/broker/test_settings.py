@@ -9,7 +9,7 @@ from tidings.broker.settings import Settings
 from tidings.core.contract import Contract, TopicPolicy
 from tidings.core.errors import ConfigError
 from tidings.routing import ROUTERS
-from tidings.routing.options import DcrdOptions
+from tidings.routing.options import DcrdOptions, HarmonyOptions
 from tidings.scheduling import POLICIES
 from tidings.scheduling.options import BenefitOptions
 
@@ -30,6 +30,11 @@ BAD: list[tuple[str, Any, str]] = [
     ("delay_weight", 0.0, "above 0, up to 1"),
     ("delay_weight", 1.1, "above 0, up to 1"),
     ("loss_weight", nan, "above 0, up to 1"),
+    ("availability_weight", 0.0, "above 0, up to 1"),
+    ("availability_weight", 1.5, "above 0, up to 1"),
+    ("availability_weight", nan, "above 0, up to 1"),
+    ("report_lifetime_s", 0.0, "a positive number of seconds"),
+    ("report_lifetime_s", nan, "a positive number of seconds"),
     ("advertise_every_s", 0.0, "a positive number of seconds"),
     ("advertise_change", -0.1, "a number from 0"),
     ("batch_s", -0.1, "a number of seconds from 0"),
@@ -52,7 +57,7 @@ def test_a_bad_setting_names_the_file_the_field_the_value_and_what_is_accepted(
 
 def test_every_numeric_setting_is_checked() -> None:
     unchecked = {"estimates", "exhausted", "trace", "policies"}  # types leave nothing to check
-    unchecked |= {"benefit", "dcrd"}  # tables of their own
+    unchecked |= {"benefit", "dcrd", "harmony"}  # tables of their own
     assert {field for field, _, _ in BAD} == set(Settings.__struct_fields__) - unchecked
 
 
@@ -62,6 +67,30 @@ def test_bad_options_of_a_strategy_are_named_with_their_table(field: str, value:
     with pytest.raises(ConfigError) as caught:
         Settings(dcrd=DcrdOptions(**{field: value})).checked("overlay.toml")
     assert caught.value.field == f"broker.dcrd.{field}"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "accepted"),
+    [
+        ("recheck_s", 0.0, "a positive number of seconds"),
+        ("recheck_s", inf, "a positive number of seconds"),
+        ("recheck_s", nan, "a positive number of seconds"),
+        ("improvement", -0.1, "a number from 0 to below 1"),
+        ("improvement", 1.0, "a number from 0 to below 1"),
+        ("improvement", nan, "a number from 0 to below 1"),
+        ("choices", 1, "a whole number from 2 to 1000"),
+        ("choices", 1001, "a whole number from 2 to 1000"),
+        ("most_paths", 0, "a whole number from 1 to 8"),
+        ("most_paths", 9, "a whole number from 1 to 8"),
+    ],
+)
+def test_bad_options_of_harmony_are_named_with_what_is_accepted(
+    field: str, value: float, accepted: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings(harmony=HarmonyOptions(**{field: value})).checked("overlay.toml")
+    assert caught.value.field == f"broker.harmony.{field}"
+    assert caught.value.accepted == accepted
 
 
 @pytest.mark.parametrize("value", [-0.1, nan, inf])
@@ -83,6 +112,7 @@ def test_the_defaults_are_accepted_as_they_are() -> None:
         (Contract(deadline_s=0.0), "deadline_s"),
         (Contract(price=inf), "price"),
         (Contract(reliability=1.5), "reliability"),
+        (Contract(availability=-0.5), "availability"),
         (Contract(strategy="magic"), "policy.strategy"),
         (Contract(scheduling="lifo"), "policy.scheduling"),
     ],

@@ -215,6 +215,6 @@ def test_acknowledged_parcels_leave_in_the_order_of_the_policy_not_of_the_kernel
 def test_a_rate_is_told_when_it_has_changed_by_enough(
     told: LinkEstimate, now: LinkEstimate, news: bool
 ) -> None:
-    state = LinkState(View("b1"), 1, 0.1)
-    state.advertise({"b2": told})
-    assert (state.advertise({"b2": now}) is not None) == news
+    state = LinkState(View("b1"), 1, 0.1, lifetime_s=180.0)
+    state.advertise({"b2": told}, 0.0)
+    assert (state.advertise({"b2": now}, 1.0) is not None) == news

@@ -1,6 +1,10 @@
 """What is believed about a link, by numbers computed by hand."""
 
+from math import inf, nan
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidings.core.estimates import (
     FIRST_RTO_S,
@@ -66,12 +70,18 @@ def test_a_configured_delay_is_the_first_of_the_mean() -> None:
     assert meter.estimate == LinkEstimate(pytest.approx(0.75 * 0.1 + 0.25 * 0.06))
 
 
-def test_each_probe_moves_the_delivery_ratio_by_a_twentieth() -> None:
+def test_each_probe_moves_the_delivery_ratio_by_a_twentieth_and_availability_by_a_thousandth() -> (
+    None
+):
     meter = a_meter(LinkEstimate(0.1))
     meter.probed(answered=False)
-    assert meter.estimate == LinkEstimate(0.1, pytest.approx(0.95))
+    assert meter.estimate == LinkEstimate(
+        0.1, pytest.approx(0.95), availability=pytest.approx(0.999)
+    )
     meter.probed(answered=True)
-    assert meter.estimate == LinkEstimate(0.1, pytest.approx(0.9525))
+    assert meter.estimate == LinkEstimate(
+        0.1, pytest.approx(0.9525), availability=pytest.approx(0.999 + 0.001 * 0.001)
+    )
 
 
 def test_the_delivery_ratio_stays_between_none_and_all() -> None:
@@ -80,3 +90,62 @@ def test_the_delivery_ratio_stays_between_none_and_all() -> None:
         meter.probed(answered=False)
     assert meter.estimate is not None
     assert 0.0 <= meter.estimate.delivery_ratio < 1e-9
+
+
+# ---- laws
+
+
+def weighted(start: float, samples: list[float], weight: float) -> float:
+    """The closed form of an exponentially weighted mean: no state, one sum."""
+    n = len(samples)
+    return (1 - weight) ** n * start + sum(
+        weight * (1 - weight) ** (n - 1 - i) * sample for i, sample in enumerate(samples)
+    )
+
+
+weight = st.floats(0.001, 1.0)
+
+
+@given(weight, st.lists(st.floats(0.0, 10.0), min_size=1, max_size=40))
+def test_the_delay_is_the_weighted_mean_of_half_round_trips(
+    new: float, round_trips_s: list[float]
+) -> None:
+    meter = LinkMeter(MeterSettings(delay_weight=new), None)
+    for round_trip_s in round_trips_s:
+        meter.answered(round_trip_s)
+    one_way_s = [round_trip_s / 2 for round_trip_s in round_trips_s]
+    assert meter.estimate is not None
+    expected_s = weighted(one_way_s[0], one_way_s[1:], new)
+    assert meter.estimate.delay_s == pytest.approx(expected_s, abs=1e-12)
+    assert min(one_way_s) - 1e-9 <= meter.estimate.delay_s <= max(one_way_s) + 1e-9
+
+
+@given(weight, weight, st.lists(st.booleans(), max_size=60), st.floats(0, 1), st.floats(0, 1))
+def test_loss_and_availability_are_weighted_means_of_the_same_outcomes(
+    short: float, long: float, outcomes: list[bool], ratio: float, availability: float
+) -> None:
+    settings = MeterSettings(loss_weight=short, availability_weight=long)
+    meter = LinkMeter(settings, LinkEstimate(0.1, ratio, availability=availability))
+    for answered in outcomes:
+        meter.probed(answered)
+    samples = [float(answered) for answered in outcomes]
+    assert meter.estimate is not None
+    assert meter.estimate.delivery_ratio == pytest.approx(weighted(ratio, samples, short))
+    assert meter.estimate.availability == pytest.approx(weighted(availability, samples, long))
+    assert meter.estimate.delay_s == 0.1
+    assert meter.estimate.is_sane()
+
+
+@pytest.mark.parametrize("bad", [-0.1, nan, inf, -inf, 1e10])
+def test_no_link_takes_a_time_that_is_negative_endless_or_no_number(bad: float) -> None:
+    assert LinkEstimate(0.1, 0.5, 1e-6, 1e-7, 0.5).is_sane()
+    assert LinkEstimate(0.0, 0.0, availability=0.0).is_sane()
+    assert not LinkEstimate(bad).is_sane()
+    assert not LinkEstimate(0.1, s_per_byte=bad).is_sane()
+    assert not LinkEstimate(0.1, deviation_s_per_byte=bad).is_sane()
+
+
+@pytest.mark.parametrize("bad", [-0.1, nan, inf, 1.1])
+def test_no_ratio_is_outside_of_none_and_all(bad: float) -> None:
+    assert not LinkEstimate(0.1, bad).is_sane()
+    assert not LinkEstimate(0.1, availability=bad).is_sane()

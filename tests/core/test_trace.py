@@ -51,7 +51,7 @@ def test_the_schema_follows_from_the_annotations_of_the_row() -> None:
 def test_every_table_has_a_schema_with_version_place_and_time(table: str) -> None:
     schema = arrow_schema(TABLES[table])
     assert schema.names[:4] == ["run", "world", "at", "broker"]
-    assert schema.metadata == {b"tidings": b"1"}
+    assert schema.metadata == {b"tidings": b"2"}
 
 
 def test_rows_become_columns_in_the_order_they_came() -> None:

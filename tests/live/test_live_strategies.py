@@ -16,7 +16,10 @@ from tidings.live.statements import Publications, wishes
 from tidings.mqtt.packets import Publish
 from tidings.mqtt.properties import Properties
 
-ACCEPTED = "one of balanced, d-tree, dcrd, direct, flooding, multipath, r-tree."
+ACCEPTED = (
+    "one of balanced, best-path, d-tree, dcrd, direct, flooding, multipath, "
+    "qos-multipath, qos-path, r-tree."
+)
 
 
 @pytest.mark.parametrize("strategy", ["oracle", "guess"])

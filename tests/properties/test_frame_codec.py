@@ -1,6 +1,7 @@
 """Every frame survives the wire: whole, byte by byte, and with other bytes behind it."""
 
 from contextlib import suppress
+from math import inf, nan
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from tidings.broker.frames import Ack, Data, Echo, Hello, Interests, Links, Prob
 from tidings.core.contract import Contract, Destination, Group, Subscription
 from tidings.core.errors import WireError
 from tidings.core.estimates import LinkEstimate
-from tidings.core.message import Envelope, Message
+from tidings.core.message import Budget, Envelope, Message
 
 KINDS = (Hello, Data, Ack, Probe, Echo, Interests, Links, Pull)
 
@@ -32,10 +33,20 @@ message = st.builds(
     Message, serial, text, st.binary(max_size=40), contract, tuples(st.tuples(text, text))
 )
 group = st.builds(Group, amount, serial, amount)
-destination = st.builds(Destination, text, amount, tuples(group))
-envelope = st.builds(Envelope, message, span, tuples(destination), tuples(text), text)
+destination = st.builds(Destination, text, amount, tuples(group), ratio)
+budget = st.builds(Budget, text, amount, tuples(amount))
+envelope = st.builds(
+    Envelope,
+    message,
+    span,
+    tuples(destination),
+    tuples(text),
+    text,
+    plan=tuples(tuples(text)),
+    budgets=tuples(budget),
+)
 subscription = st.builds(Subscription, text, text, text, text, contract)
-estimate = st.builds(LinkEstimate, span, ratio, span)
+estimate = st.builds(LinkEstimate, span, ratio, span, span, ratio)
 frame = st.one_of(
     st.builds(Hello, text),
     st.builds(Data, serial, envelope),
@@ -43,7 +54,7 @@ frame = st.one_of(
     st.builds(Probe, serial),
     st.builds(Echo, serial),
     st.builds(Interests, serial, text, serial, serial, serial, tuples(subscription), tuples(text)),
-    st.builds(Links, serial, text, serial, serial, tuples(st.tuples(text, estimate))),
+    st.builds(Links, serial, text, serial, serial, tuples(st.tuples(text, estimate)), span),
     st.builds(Pull, serial, text),
 )
 
@@ -102,12 +113,16 @@ def test_a_frame_with_one_wrong_byte_is_another_frame_or_a_wire_error(
     st.one_of(
         st.builds(Ack, st.one_of(st.integers(max_value=-1), st.integers(2**63, 2**64 - 1))),
         st.builds(
-            Links,
+            Data,
             serial,
-            text,
-            serial,
-            serial,
-            st.tuples(st.tuples(text, st.builds(LinkEstimate, st.just(float("nan"))))),
+            st.builds(
+                Envelope,
+                message,
+                st.sampled_from([-1.0, nan, inf]),
+                st.just(()),
+                st.just(()),
+                text,
+            ),
         ),
         st.builds(
             Data,
@@ -115,10 +130,14 @@ def test_a_frame_with_one_wrong_byte_is_another_frame_or_a_wire_error(
             st.builds(
                 Envelope,
                 message,
-                st.sampled_from([-1.0, float("nan"), float("inf")]),
+                span,
                 st.just(()),
                 st.just(()),
                 text,
+                budgets=st.one_of(
+                    st.tuples(st.builds(Budget, text, st.sampled_from([-1.0, nan]), st.just(()))),
+                    st.tuples(st.builds(Budget, text, span, st.just((1.0, -1.0)))),
+                ),
             ),
         ),
     ).filter(lambda frame: not isinstance(frame, Ack) or frame.transmission >= -(2**63))
@@ -126,3 +145,19 @@ def test_a_frame_with_one_wrong_byte_is_another_frame_or_a_wire_error(
 def test_numbers_that_no_correct_peer_sends_are_refused(sent: Ack) -> None:
     with pytest.raises(WireError):
         Decoder().feed(encode(sent))
+
+
+@given(serial, text, st.sampled_from([nan, -1.0, inf]), st.sampled_from([nan, -0.5, 2.0]))
+def test_an_estimate_that_makes_no_sense_passes_so_that_it_does_not_cost_the_link(
+    number: int, far: str, delay_s: float, part: float
+) -> None:
+    """Whoever uses estimates leaves it out (`LinkEstimate.is_sane`)."""
+    estimates = (
+        LinkEstimate(delay_s),
+        LinkEstimate(0.1, part),
+        LinkEstimate(0.1, availability=part),
+    )
+    for mad in estimates:
+        [received] = Decoder().feed(encode(Links(number, "b1", 1, 1, ((far, mad),))))
+        assert isinstance(received, Links)
+        assert not received.links[0][1].is_sane()

@@ -115,3 +115,14 @@ def test_no_copy_crosses_a_link_twice_in_the_same_direction(path: tuple[str, ...
 def test_a_broken_law_names_the_scenario_and_the_seed() -> None:
     with pytest.raises(CheckFailed, match=r"mesh\.toml, seed 42: "):
         a_checker("b2/x:t").finish([])
+
+
+def test_what_is_accounted_for_is_closed_in_the_end_and_what_is_not_stays_open() -> None:
+    checker = Checker("old", 1)
+    for at, message in ((0.0, 1), (1.0, 2), (2_000.0, 3)):
+        checker.published(Published(at, "b1", message, "t", 0, 1.0, 1.0, "d-tree", ("b2/s:t",)))
+        if message != 2:
+            checker.dropped(Dropped(at, "b1", message, "no-route", ("b2",)))
+    assert 1 in checker._complete
+    with pytest.raises(CheckFailed, match="message 2 to b2/s:t vanished"):
+        checker.finish([])

@@ -1,6 +1,6 @@
 """Who says what, and who wants to hear it."""
 
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ from support.scenarios import a_scenario
 
 from tidings.core.paths import shortest_from
 from tidings.sim.scenario import Scenario
-from tidings.sim.workload import Load, draw_load, publication_times
+from tidings.sim.workload import Load, draw_load, publication_times, publications
 
 
 def load(scenario: Scenario) -> Load:
@@ -89,9 +89,39 @@ def test_a_listed_workload_is_taken_as_it_is_written() -> None:
         ],
     }
     found = load(a_scenario(workload=workload))
-    assert [p.contract().deadline_s for p in found.publishers] == [0.5]
-    assert found.publishers[0].contract().late == "drop"
+    assert [p.contract.deadline_s for p in found.publishers] == [0.5]
+    assert found.publishers[0].contract.late == "drop"
     assert [wish.id for wish in found.subscriptions] == ["b2/s1:a", "b3/eve:+"]
     assert found.subscriptions[0].contract.deadline_s == 0.25
     assert found.subscriptions[0].contract.price == 3.0
     assert found.subscriptions[1].where == "x < 3"
+
+
+def test_what_a_listed_publisher_leaves_out_the_workload_says_for_all() -> None:
+    publishers = [
+        {"broker": "b1", "topic": "a"},
+        {"broker": "b2", "topic": "b", "rate_per_s": 7.0, "payload_bytes": 0},
+    ]
+    workload: dict[str, Any] = {"rate_per_s": 3.0, "payload_bytes": 250, "durable": True}
+    workload |= {"publisher": publishers, "subscriber": [{"broker": "b3", "topic": "#"}]}
+    found = load(a_scenario(workload=workload)).publishers
+    assert [(p.rate_per_s, p.payload_bytes) for p in found] == [(3.0, 250), (7.0, 0)]
+    assert all(p.contract.durable for p in found)
+
+
+def test_an_availability_is_taken_from_either_side_of_a_listed_workload() -> None:
+    workload = {
+        "publisher": [{"broker": "b1", "topic": "a", "availability": 0.99}],
+        "subscriber": [{"broker": "b2", "topic": "a", "availability": 0.999}],
+    }
+    found = load(a_scenario(workload=workload))
+    assert found.publishers[0].contract.availability == 0.99
+    assert found.subscriptions[0].contract.availability == 0.999
+
+
+@pytest.mark.parametrize("kind", ["topics", "content"])
+def test_a_durable_workload_makes_every_drawn_message_durable(kind: str) -> None:
+    content = {"workload.content.subscriber_brokers": 4, "workload.content.rate_per_minute": 300}
+    scenario = a_scenario({"workload.kind": kind, "workload.durable": True, **content})
+    said = islice(publications(scenario, 0, load(scenario).publishers[0]), 3)
+    assert [publication.contract.durable for publication in said] == [True, True, True]

@@ -62,6 +62,9 @@ CHANGES = st.fixed_dictionaries(
         "broker.ack_slack_s": st.sampled_from([0.0, 0.01]),
         "broker.benefit.delete": st.sampled_from(["benefit", "all", "none"]),
         "broker.benefit.lifetimes": st.sampled_from(["all", "unexpired"]),
+        "broker.harmony.reroute": st.booleans(),
+        "broker.harmony.recheck_s": st.sampled_from([0.3, 30.0]),
+        "broker.report_lifetime_s": st.sampled_from([0.5, 180.0]),
         "broker.trace": st.sampled_from(["outcomes", "hops"]),
     }
 )

@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.core.document import changed
+from tidings.core.trace import TABLES, arrow_schema
 from tidings.sim.scenario import Scenario, parse
 from tidings.sim.world import Result, simulate
 
@@ -31,6 +32,16 @@ def outcome(scenario: Scenario) -> tuple[Result, Tables]:
         tables.setdefault(table, []).extend(batch.to_pylist())
 
     return simulate(scenario, sink=sink), tables
+
+
+def arrow_tables(scenario: Scenario) -> dict[str, pa.Table]:
+    """The rows of a run, as the pipeline reads them."""
+    batches: dict[str, list[pa.RecordBatch]] = {table: [] for table in TABLES}
+    simulate(scenario, sink=lambda table, batch: batches[table].append(batch))
+    return {
+        table: pa.Table.from_batches(batches[table], arrow_schema(row_type))
+        for table, row_type in TABLES.items()
+    }
 
 
 def served(tables: Tables) -> set[tuple[int, str]]:

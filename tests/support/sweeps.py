@@ -26,6 +26,17 @@ rate_per_s = 10
 subscribe_probability = [1.0, 1.0]
 """
 
+TINY_MAP = """
+graph [
+  node [ id 0 label "Kyoto" Latitude 35.0 Longitude 135.8 ]
+  node [ id 1 label "Nara" Latitude 34.7 Longitude 135.8 ]
+  node [ id 2 label "Osaka" Latitude 34.7 Longitude 135.5 ]
+  edge [ source 0 target 1 ]
+  edge [ source 1 target 2 ]
+  edge [ source 2 target 0 ]
+]
+"""
+
 TINY_GRID = """
 "broker.strategy" = ["d-tree", "r-tree"]
 "run.seed" = { from = 1, count = 2 }

@@ -70,7 +70,7 @@ def a_drop(message: int, at: float, reason: str, *destinations: str) -> Row:
 
 
 def some_frames(kind: str, frames: int) -> Row:
-    return Carried(60.0, "b1", "b2", kind, frames, 100 * frames)
+    return Carried(60.0, "b1", "b2", kind, frames, 100 * frames, 32 * frames)
 
 
 # A run whose every figure is computed by hand in the tests: `x` at b2, `y` and `z` at b3, and `w`

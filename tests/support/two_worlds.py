@@ -12,21 +12,32 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
-from tidings.pipeline.headline import outcomes, read_tables
+from tidings.pipeline.headline import SubscriberSummary, outcomes, per_subscriber, read_tables
+
+Copy = tuple[str, int, str]  # topic, the how manieth message on it, subscription
 
 
 class Account(Struct, frozen=True):
     """What a world made of a scenario."""
 
     publications: dict[str, int]  # by topic
-    delivered: set[tuple[str, int, str]]  # topic, the how manieth message on it, subscription
+    wanted: set[Copy]
+    delivered: set[Copy]
     delays_s: dict[str, list[float]]  # by subscription
-    expected: int
     hops: dict[tuple[str, int], list[tuple[str, str]]]  # of each message: from, to, in its order
+    subscribers: dict[str, SubscriberSummary]  # by subscription
+
+    @property
+    def expected(self) -> int:
+        return len(self.wanted)
 
     @property
     def loss(self) -> float:
         return 1 - len(self.delivered) / self.expected
+
+    @property
+    def lost(self) -> list[Copy]:
+        return sorted(self.wanted - self.delivered)
 
     def median_s(self, subscription: str) -> float:
         return float(np.median(self.delays_s[subscription]))
@@ -50,23 +61,28 @@ def _account(command: str, scenario: Path, folder: Path) -> Account:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["publications"] > 0
     tables = read_tables(folder)
-    return account(outcomes(tables), tables["forwarded"])
+    got = {summary.subscription: summary for summary in per_subscriber(tables)}
+    return account(outcomes(tables), tables["forwarded"], got)
 
 
-def account(rows: pa.Table, forwarded: pa.Table) -> Account:
+def account(
+    rows: pa.Table, forwarded: pa.Table, subscribers: dict[str, SubscriberSummary]
+) -> Account:
     """The same account from the rows of either world; messages are named by their order."""
     ordered = sorted(rows.to_pylist(), key=lambda row: (row["topic"], row["published_at"]))
     numbers: dict[str, dict[int, int]] = defaultdict(dict)
-    delivered, delays = set(), defaultdict(list)
+    wanted, delivered, delays = set(), set(), defaultdict(list)
     for row in ordered:
         of_topic = numbers[row["topic"]]
         number = of_topic.setdefault(row["message"], len(of_topic))
+        wanted.add(copy := (row["topic"], number, row["subscription"]))
         if row["outcome"] in ("in-time", "late"):
-            delivered.add((row["topic"], number, row["subscription"]))
+            delivered.add(copy)
             delays[row["subscription"]].append(row["delay_s"])
     counts = {topic: len(messages) for topic, messages in numbers.items()}
     names = {m: (topic, n) for topic, messages in numbers.items() for m, n in messages.items()}
-    return Account(counts, delivered, dict(delays), len(ordered), _hops(forwarded, names))
+    hops = _hops(forwarded, names)
+    return Account(counts, wanted, delivered, dict(delays), hops, subscribers)
 
 
 def _hops(

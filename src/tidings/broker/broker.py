@@ -22,7 +22,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tidings.broker.control import Control
-from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store
+from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.broker.frames import (
     CONTROL_BYTES,
     HEADER_BYTES,
@@ -273,6 +273,7 @@ class Broker:
             envelope.plan,
             envelope.durable,
             envelope.rounds,
+            envelope.budgets,
         )
         if envelope.durable:
             effects.append(Store(parcel))
@@ -322,6 +323,8 @@ class Broker:
     def _follow(
         self, route: Route, parcel: Parcel, reason: str, now: float, effects: list[Effect]
     ) -> None:
+        if route.warning:
+            effects.append(Warn(route.warning))
         for hop in route.hops:
             link = self._links[hop.neighbour]
             whole = hop.destinations is parcel.destinations and not hop.plan
@@ -404,4 +407,5 @@ def _split(parcel: Parcel, hop: Hop) -> Parcel:
         hop.plan or parcel.plan,
         parcel.durable,
         parcel.rounds,
+        hop.budgets if hop.plan else parcel.budgets,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import floor, inf, nan
 
-from tidings.broker.effects import Effect, Record
+from tidings.broker.effects import Effect, Record, Warn
 from tidings.broker.frames import (
     CONTROL_BYTES,
     Ack,
@@ -25,7 +25,7 @@ from tidings.broker.frames import Control as ControlFrame
 from tidings.broker.interests import Interests as InterestTable
 from tidings.broker.interests import News
 from tidings.broker.link import ACK, DISCARDED, PROBE, Link
-from tidings.broker.linkstate import LinkState
+from tidings.broker.linkstate import LinkState, aged, nonsense
 from tidings.broker.monitor import Monitor
 from tidings.broker.parts import Assembly, joined, split
 from tidings.broker.settings import Settings
@@ -58,13 +58,15 @@ class Control:
         self._me, self._settings = me, settings
         self._transmitter, self._links = transmitter, transmitter.links
         self._strategies, self._waiting = strategies, waiting
-        self._link_state = LinkState(view, incarnation, settings.advertise_change)
+        measured = settings.estimates == "measured"
+        lifetime_s = settings.report_lifetime_s if measured else inf
+        self._link_state = LinkState(view, incarnation, settings.advertise_change, lifetime_s)
         self._link_state.neighbours_changed((), tuple(self._links))
         self.view = view
         self._monitor = Monitor(me, settings)
         self._assembly = Assembly()
         self._share_at = inf
-        measured = settings.estimates == "measured"
+        self._insist = False  # on the next advertisement, however small the change
         self._advertise_at = settings.advertise_every_s if measured else inf
         self._advertised_at = 0.0  # by the clock, whether or not there was something to tell
         self._count_at = COUNT_EVERY_S
@@ -94,7 +96,10 @@ class Control:
     def _learn(self, link: Link, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
         match frame:
             case Links():
-                if self._link_state.apply(frame):
+                if warning := nonsense(frame):
+                    effects.append(Warn(warning))
+                if self._link_state.apply(frame := aged(frame, link.delay_s), now):
+                    self._plan()
                     if frame.origin in self._links:
                         self._links[frame.origin].heard(dict(frame.links).get(self._me))
                     self._spread(frame, link.neighbour, now, effects)
@@ -151,6 +156,9 @@ class Control:
         link.remeasure()
         if unknown:
             self.share_soon(now)
+        elif link.budgets.crossed(link.told_s, link.delay_s, now):
+            self._insist, self._share_at = True, now  # a source must hear of it at once
+            self._plan()
         elif link.differs(GREAT_CHANGE_S):
             urgent_at = self._advertised_at + URGENT_PART * self._settings.advertise_every_s
             self._advertise_at = min(self._advertise_at, max(now, urgent_at))
@@ -182,7 +190,7 @@ class Control:
 
     def _introduce(self, link: Link, now: float, effects: list[Effect]) -> None:
         """Tell a neighbour all that is known: it may have missed any of it."""
-        for links in self._link_state.all():
+        for links in self._link_state.all(now):
             self._transmitter.tell(link, links, now, effects)
         for origin in self.interests.origins():
             self._tell_whole(link, origin, now, effects)
@@ -201,10 +209,12 @@ class Control:
         """Tell the overlay what changed here, all at once."""
         self._share_at = inf
         estimates = {n: e for n, link in self._links.items() if link.up and (e := link.estimate)}
-        if links := self._link_state.advertise(estimates):
+        links = self._link_state.advertise(estimates, now, self._insist)
+        self._insist = False
+        if links is not None:
             self._spread(links, "", now, effects)
-            for link in self._links.values():
-                link.told()
+            for neighbour, estimate in links.links:
+                self._links[neighbour].told(estimate)
         if changes := self.interests.changes():
             for part in split(changes):
                 self._spread(part, "", now, effects)
@@ -228,7 +238,8 @@ class Control:
 
     def chores(self, now: float, effects: list[Effect]) -> None:
         self._watch(now, effects)
-        if min(self._share_at, self._advertise_at) <= now:
+        self._link_state.expire(now)
+        if min(self._share_at, self._advertise_at, self._link_state.renew_at()) <= now:
             self._share(now, effects)
         if self._advertise_at <= now:
             self._advertised_at = now
@@ -256,4 +267,7 @@ class Control:
 
     def _plan(self) -> None:
         monitor_at = self._monitor.next_at()
-        self.due_at = min(self._share_at, self._count_at, self._advertise_at, monitor_at)
+        reports_at = min(self._link_state.renew_at(), self._link_state.expires_at)
+        self.due_at = min(
+            self._share_at, self._count_at, self._advertise_at, monitor_at, reports_at
+        )

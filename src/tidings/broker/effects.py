@@ -56,4 +56,11 @@ class Forget(Struct, frozen=True, gc=False):
     destinations: tuple[str, ...]
 
 
-Effect = Send | Deliver | Record | Store | Forget
+@final
+class Warn(Struct, frozen=True, gc=False):
+    """Tell whoever runs this broker; the same words may come again."""
+
+    text: str
+
+
+Effect = Send | Deliver | Record | Store | Forget | Warn

@@ -66,6 +66,7 @@ class Links(Struct, frozen=True, array_like=True, tag="L"):
     incarnation: Whole
     version: Whole
     links: tuple[tuple[str, LinkEstimate], ...]
+    age_s: float = 0.0  # when it was put on the link
 
 
 class Pull(Struct, frozen=True, array_like=True, tag="Q", gc=False):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidings.broker.budgets import LinkBudgets
 from tidings.broker.outbox import Outbox
 from tidings.broker.settings import Settings
 from tidings.core.estimates import LinkEstimate, LinkMeter, MeterSettings
@@ -33,8 +34,10 @@ class Link:
     __slots__ = (
         "_pinned",
         "_settings",
+        "budgets",
         "carried_bytes",
         "carried_frames",
+        "carried_header_bytes",
         "delay_s",
         "given_up",
         "known",
@@ -65,14 +68,18 @@ class Link:
         self.room_bytes: float = 0.0
         self.unacknowledged_bytes = 0
         self.outbox = Outbox(settings, prospects)
+        self.budgets = LinkBudgets(settings.harmony.recheck_s)
         self.seen = Memory(settings.remember_s)  # transmission ids that came in
         # When transmissions left, and their size, that nobody waits for now.
         self.given_up: dict[int, tuple[float, int]] = {}
         self.carried_frames = [0] * len(KINDS)
         self.carried_bytes = [0] * len(KINDS)
+        self.carried_header_bytes = [0] * len(KINDS)  # of messages, repeated or not
         self._settings = settings
         self._pinned = start if settings.estimates == "pinned" else None
-        weights = MeterSettings(settings.delay_weight, settings.loss_weight)
+        weights = MeterSettings(
+            settings.delay_weight, settings.loss_weight, settings.availability_weight
+        )
         self.meter = LinkMeter(weights, start)
         self.known = False  # whether there is an estimate
         self.delay_s = self.told_s = 0.0  # now, and as the overlay was last told
@@ -108,8 +115,8 @@ class Link:
         return self.timeout_s + self.meter.patience_s(self.unacknowledged_bytes)
 
     def heard(self, incoming: LinkEstimate | None) -> None:
-        """What the other end says about its direction of the link."""
-        if not self._pinned and incoming:
+        """What the other end says about its direction of the link, if it makes sense."""
+        if not self._pinned and incoming and incoming.is_sane():
             self.s_per_byte = incoming.s_per_byte
 
     def differs(self, least_s: float) -> bool:
@@ -121,9 +128,9 @@ class Link:
         bytes_s, told_s = self.outgoing_s_per_byte * LARGE_BYTES, self.told_s_per_byte * LARGE_BYTES
         return abs(bytes_s - told_s) > max(least_s, min(bytes_s, told_s))
 
-    def told(self) -> None:
-        """The overlay was told how this link is."""
-        self.told_s, self.told_s_per_byte = self.delay_s, self.outgoing_s_per_byte
+    def told(self, estimate: LinkEstimate) -> None:
+        """The overlay was told that this link is so."""
+        self.told_s, self.told_s_per_byte = estimate.delay_s, estimate.s_per_byte
 
     def give_up(self, transmission: int, sent_at: float, size_bytes: int = 0) -> None:
         """Wait no longer for an answer, but know it if it comes: it tells how slow the link is."""
@@ -139,6 +146,8 @@ class Link:
         """What was carried since the last call, by kind."""
         for kind, name in enumerate(KINDS):
             frames, size_bytes = self.carried_frames[kind], self.carried_bytes[kind]
+            header_bytes = self.carried_header_bytes[kind]
             if frames:
-                yield Carried(now, broker, self.neighbour, name, frames, size_bytes)
+                yield Carried(now, broker, self.neighbour, name, frames, size_bytes, header_bytes)
                 self.carried_frames[kind] = self.carried_bytes[kind] = 0
+                self.carried_header_bytes[kind] = 0

@@ -25,7 +25,7 @@ class Outbox:
         # Whether there may be parcels to delete: asking costs time on every way out.
         delete = settings.benefit.delete
         self.deletes = delete == "all" or (
-            delete != "none" and settings.scheduling not in ("fifo", "rl")
+            delete != "none" and settings.scheduling not in ("fifo", "rl", "urgency")
         )
 
     def __len__(self) -> int:

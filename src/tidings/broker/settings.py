@@ -11,7 +11,7 @@ from tidings.core.contract import TopicPolicy
 from tidings.core.errors import ConfigError
 from tidings.core.trace import Level
 from tidings.routing import ROUTERS
-from tidings.routing.options import DcrdOptions
+from tidings.routing.options import DcrdOptions, HarmonyOptions
 from tidings.scheduling import POLICIES
 from tidings.scheduling.options import BenefitOptions
 
@@ -36,13 +36,16 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     probes_missed: int = 3  # in a row, until the link counts as down
     delay_weight: float = 0.25  # of a new sample in the mean delay
     loss_weight: float = 0.05  # of a new probe outcome in the delivery ratio
+    availability_weight: float = 0.001  # of the same in the long run: an hour or two of probes
     advertise_every_s: float = 10.0  # how often estimates are told; great changes sooner
     advertise_change: float = 0.1  # a change smaller than this part of the old value is not told
+    report_lifetime_s: float = 180.0  # what others told and nobody renewed is forgotten after it
     batch_s: float = 0.010  # changes of interests and links wait this long for company
 
     remember_s: float = 120.0  # how long repeats are recognised
     trace: Level = "outcomes"
     dcrd: DcrdOptions = DcrdOptions()
+    harmony: HarmonyOptions = HarmonyOptions()
     benefit: BenefitOptions = BenefitOptions()
     policies: tuple[TopicPolicy, ...] = ()
 
@@ -64,6 +67,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             ("probes_missed", self.probes_missed >= 1, "a whole number from 1"),
             ("delay_weight", 0 < self.delay_weight <= 1, "a number above 0, up to 1"),
             ("loss_weight", 0 < self.loss_weight <= 1, "a number above 0, up to 1"),
+            ("availability_weight", 0 < self.availability_weight <= 1, "a number above 0, up to 1"),
+            ("report_lifetime_s", self.report_lifetime_s > 0, "a positive number of seconds"),
             ("advertise_every_s", self.advertise_every_s > 0, "a positive number of seconds"),
             ("advertise_change", self.advertise_change >= 0, "a number from 0"),
             ("batch_s", self.batch_s >= 0, "a number of seconds from 0"),
@@ -74,6 +79,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         for field in ("tolerance", "deadline_step_s"):
             if not 0 <= (value := getattr(self.dcrd, field)) < inf:
                 raise ConfigError(source, f"broker.dcrd.{field}", value, "a number from 0")
+        self._check_harmony(source)
         for field, most in (("weight", 1.0), ("unlikely", 1.0), ("postponement", inf)):
             if not 0 <= (value := getattr(self.benefit, field)) <= most or value == inf:
                 accepted = "a number from 0" + (" to 1" if most == 1.0 else "")
@@ -86,3 +92,15 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
                     accepted = f"one of {', '.join(sorted(known))}"
                     raise ConfigError(source, f"policy.{field}", named, accepted)
         return self
+
+    def _check_harmony(self, source: str) -> None:
+        harmony = self.harmony
+        for field, holds, accepted in (
+            ("recheck_s", 0 < harmony.recheck_s < inf, "a positive number of seconds"),
+            ("improvement", 0 <= harmony.improvement < 1, "a number from 0 to below 1"),
+            ("choices", 2 <= harmony.choices <= 1000, "a whole number from 2 to 1000"),
+            ("most_paths", 1 <= harmony.most_paths <= 8, "a whole number from 1 to 8"),
+        ):
+            if not holds:
+                value = getattr(harmony, field)
+                raise ConfigError(source, f"broker.harmony.{field}", value, accepted)

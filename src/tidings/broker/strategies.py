@@ -20,6 +20,7 @@ class Strategies:
             settings.ack_timer,
             settings.ack_slack_s,
             settings.dcrd,
+            settings.harmony,
             foresight,
         )
         self._routers: dict[str, Router] = {}

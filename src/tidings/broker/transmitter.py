@@ -13,8 +13,9 @@ from math import inf
 from msgspec.structs import replace
 
 from tidings.broker.effects import Effect, Forget, Send
-from tidings.broker.frames import CONTROL_BYTES, HEADER_BYTES, Control, Data, Frame, Gossip
+from tidings.broker.frames import CONTROL_BYTES, HEADER_BYTES, Control, Data, Frame, Gossip, Links
 from tidings.broker.link import CONTROL, DATA, GOSSIP, REPEAT, Link
+from tidings.broker.linkstate import aged
 from tidings.broker.records import acknowledged, forwarded, let_go
 from tidings.broker.retransmission import Pending, Unanswered
 from tidings.broker.settings import Settings
@@ -92,8 +93,11 @@ class Transmitter:
         self._unanswered.wait(frame.transmission, pending, until)
         if until < self.wake_at:
             self.wake_at = until
+        if parcel.budgets:
+            link.budgets.note(parcel, self._me, now)
         link.carried_frames[kind] += 1
         link.carried_bytes[kind] += size_bytes
+        link.carried_header_bytes[kind] += size_bytes - len(parcel.message.payload)
         effects.append(Send(link.neighbour, frame, size_bytes, pending.attempt))
         if self._hops:
             effects.append(forwarded(self._me, pending, parcel, now))
@@ -155,6 +159,9 @@ class Transmitter:
                 patience_s = link.patience_s(0) * 2 ** min(
                     pending.attempt - 1, CONTROL_BACKOFF_LIMIT
                 )
+                if type(pending.frame) is Links:
+                    pending.frame = aged(pending.frame, now - pending.sent_at)
+                    pending.sent_at = now
                 self._insist(link, pending, now + patience_s, effects)
             elif parcel.expires_at < now:
                 self._release(link, pending, now, effects)
@@ -201,5 +208,7 @@ def _data_frame(transmission: int, parcel: Parcel, now: float) -> Data:
     durable, rounds, message = parcel.durable, parcel.rounds, parcel.message
     return Data(
         transmission,
-        Envelope(message, age_s, owed, path, strategy, given_up, plan, durable, rounds),
+        Envelope(
+            message, age_s, owed, path, strategy, given_up, plan, durable, rounds, parcel.budgets
+        ),
     )

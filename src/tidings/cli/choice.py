@@ -24,10 +24,15 @@ def choose(
     strategy: str = "",
     seed: int | None = None,
     seconds: float | None = None,
+    weather: Path | None = None,
+    replay: Path | None = None,
 ) -> Scenario:
     """The scenario in a file with some parameters replaced."""
     changes = dict(_parsed(setting) for setting in settings or ())
     named = {"broker.strategy": strategy or None, "run.seed": seed, "run.seconds": seconds}
+    # Files named on the command line are relative to where it is typed, not to the scenario.
+    for field, path in (("links.model", weather), ("links.replay", replay)):
+        named[field] = None if path is None else str(path.absolute())
     changes |= {name: value for name, value in named.items() if value is not None}
     return load(scenario, changes)
 

@@ -78,6 +78,7 @@ def _neighbours(
             estimate=Estimate(
                 delay_ms=e.delay_s * 1000,
                 delivery_ratio=e.delivery_ratio,
+                availability=e.availability,
                 ms_per_kilobyte=e.s_per_byte * 1_000_000,
                 ms_per_kilobyte_deviation=e.deviation_s_per_byte * 1_000_000,
             )

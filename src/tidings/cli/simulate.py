@@ -35,11 +35,17 @@ def simulate(
     traces: Annotated[
         Path | None, typer.Option(help="Write the trace rows to this folder, for `tidings analyse`")
     ] = None,
+    weather: Annotated[
+        Path | None, typer.Option(help="Links behave as in this model of `tidings learn`")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="What happened in these traces happens on the links again")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
 ) -> None:
     """Run one scenario in the simulator and print how it went."""
-    chosen = choose(scenario, change, strategy, seed)
+    chosen = choose(scenario, change, strategy, seed, weather=weather, replay=replay)
     run = f"{chosen.run.name}-{chosen.digest()}"
     rows = _Rows(Drafts(writable_folder(traces, "--traces"), run) if traces else None)
     with rows.kept_at_the_end(), _progress(quiet or json, chosen) as tell:
@@ -105,9 +111,17 @@ def _report(scenario: Scenario, figures: Summary, result: Result) -> dict[str, A
         "strategy": scenario.broker.strategy,
         "scheduling": scenario.broker.scheduling,
         "seed": scenario.run.seed,
+        **({"links": said} if (said := _said_of_links(scenario)) else {}),
         **msgspec.structs.asdict(figures),
         **msgspec.structs.asdict(result),
     }
+
+
+def _said_of_links(scenario: Scenario) -> str:
+    """Where the links' behaviour comes from, if not from the scenario itself."""
+    links = scenario.links
+    source = links.model or links.replay
+    return f"Links follow {source}: {scenario.courses(scenario.overlay()).said}." if source else ""
 
 
 def _show(scenario: Scenario, figures: Summary, result: Result, traces: Path | None) -> None:
@@ -130,6 +144,10 @@ def _show(scenario: Scenario, figures: Summary, result: Result, traces: Path | N
         table.add_row(name, value)
     console = Console()
     console.print(table)
+    if said := _said_of_links(scenario):
+        console.print(said, soft_wrap=True)
+    for warning in result.warnings:
+        console.print(warning, style="yellow")
     if traces:
         console.print(f"Trace rows are in {traces}. Next: tidings analyse {traces}")
     else:

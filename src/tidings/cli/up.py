@@ -30,7 +30,7 @@ from tidings.live.overlay import Overlay
 from tidings.live.processes import BrokerDied
 from tidings.live.traffic import Place, Traffic, client_name, publication
 from tidings.pipeline.headline import read_tables
-from tidings.sim.scenario import Publisher
+from tidings.sim.scenario import Speaker
 from tidings.sim.workload import Publication, publications
 
 BROKER_DIED, ROWS_LOST, INTERRUPTED = 1, 1, 130
@@ -171,7 +171,7 @@ def _speak(planned: Plan, traffic: Traffic, started_at: float) -> None:
 
 
 def _packets(
-    publisher: Publisher, said: Iterator[Publication], started_at: float
+    publisher: Speaker, said: Iterator[Publication], started_at: float
 ) -> Iterator[tuple[float, bytes]]:
     """What one publisher says, as packets with their instants; often it is the same again."""
     payload, packet = bytes(publisher.payload_bytes), lru_cache(maxsize=1)(publication)

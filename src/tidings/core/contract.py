@@ -82,16 +82,23 @@ class Destination(Struct, frozen=True, array_like=True, gc=False):
     broker: str
     expires_s: Amount  # age after which nobody there takes the message; inf: late is welcome
     groups: tuple[Group, ...]
+    availability: float = 0.0  # the highest that anybody there, or the publisher, asks for
+
+    @property
+    def deadline_s(self) -> float:
+        """The tightest; groups are in the order of deadlines."""
+        return self.groups[0].deadline_s if self.groups else inf
 
 
 def destination(broker: str, message: Contract, wishes: list[Contract]) -> Destination:
     """What a message under its publisher's contract owes to one broker's subscriptions."""
     by_deadline: dict[float, list[float]] = {}
-    expires_s = 0.0
+    expires_s, availability = 0.0, message.availability
     for wish in wishes:
         deadline_s = min(message.deadline_s, wish.deadline_s)
         by_deadline.setdefault(deadline_s, []).append(wish.price * message.price)
+        availability = max(availability, wish.availability)
         drops = message.late == "drop" or wish.late == "drop"
         expires_s = max(expires_s, deadline_s if drops else inf)
     groups = tuple(Group(d, len(p), sum(p)) for d, p in sorted(by_deadline.items()))
-    return Destination(broker, expires_s, groups)
+    return Destination(broker, expires_s, groups, availability)

@@ -14,12 +14,12 @@ taken as they are, and where more is under way than was answered lately, there i
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from tidings.core.pace import PaceMeter
 
+LONGEST_S = 1e9  # of any time that is believed
 RTO_FLOOR_S = 0.010
 RTO_CEILING_S = 60.0  # RFC 6298, section 2.5
 FIRST_RTO_S = 1.0  # RFC 6298, section 2.1: before any sample
@@ -33,17 +33,25 @@ ANSWER_S = 0.005  # what both ends may need to answer, beside the quiet round tr
 class LinkEstimate(Struct, frozen=True, array_like=True, gc=False):
     """One direction of one link, as it is believed to be."""
 
-    delay_s: Annotated[float, Meta(ge=0, le=1e9)]
-    delivery_ratio: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    s_per_byte: Annotated[float, Meta(ge=0, le=1e9)] = (
-        0.0  # what a link of limited rate adds for each byte of a message
-    )
-    deviation_s_per_byte: Annotated[float, Meta(ge=0, le=1e9)] = 0.0  # of that, between messages
+    delay_s: float
+    delivery_ratio: float = 1.0  # of late
+    s_per_byte: float = 0.0  # what a link of limited rate adds for each byte of a message
+    deviation_s_per_byte: float = 0.0  # of that, between messages
+    availability: float = 1.0  # the part of all time in which the link and its far end work
+
+    def is_sane(self) -> bool:
+        """Can a link be like that? Others may report anything, and no number is also a number."""
+        times_s = (self.delay_s, self.s_per_byte, self.deviation_s_per_byte)
+        ratios = (self.delivery_ratio, self.availability)
+        return all(0 <= time_s <= LONGEST_S for time_s in times_s) and all(
+            0 <= ratio <= 1 for ratio in ratios
+        )
 
 
 class MeterSettings(Struct, frozen=True):
     delay_weight: float = 0.25  # of a new round-trip sample
     loss_weight: float = 0.05  # of a new probe outcome: loss is rarer, so it is averaged longer
+    availability_weight: float = 0.001  # of the same outcome in the long run
 
 
 class LinkMeter:
@@ -53,6 +61,7 @@ class LinkMeter:
         self._settings = settings
         self._delay_s = start.delay_s if start else None
         self._delivery_ratio = start.delivery_ratio if start else 1.0
+        self._availability = start.availability if start else 1.0
         self._round_trip_s: float | None = None
         self._deviation_s = 0.0
         self._quiet_s: float | None = None  # the round trip, if nothing is in the way
@@ -68,7 +77,11 @@ class LinkMeter:
             return None
         pace = self.pace
         return LinkEstimate(
-            self._delay_s, self._delivery_ratio, pace.s_per_byte, pace.deviation_s_per_byte
+            self._delay_s,
+            self._delivery_ratio,
+            pace.s_per_byte,
+            pace.deviation_s_per_byte,
+            self._availability,
         )
 
     @property
@@ -141,6 +154,8 @@ class LinkMeter:
         self._round_trip_s += (round_trip_s - self._round_trip_s) / 8
 
     def probed(self, answered: bool) -> None:
-        """Whether one probe was answered: the sample of the delivery ratio."""
-        outcome = 1.0 if answered else 0.0
-        self._delivery_ratio += self._settings.loss_weight * (outcome - self._delivery_ratio)
+        """Whether one probe was answered: the sample of the delivery ratio and, as probes are asked
+        at a steady pace, of the part of all time in which the link works."""
+        outcome, settings = 1.0 if answered else 0.0, self._settings
+        self._delivery_ratio += settings.loss_weight * (outcome - self._delivery_ratio)
+        self._availability += settings.availability_weight * (outcome - self._availability)

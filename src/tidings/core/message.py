@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from tidings.core.contract import BEST_EFFORT, Contract, Destination
+from tidings.core.contract import BEST_EFFORT, Amount, Contract, Destination
 
 SERIAL_BITS = 32
 _SERIALS = 1 << SERIAL_BITS
@@ -34,6 +34,15 @@ class Message(Struct, frozen=True, array_like=True, gc=False):
     headers: bytes = b""  # other MQTT 5 properties, passed through unread
 
 
+class Budget(Struct, frozen=True, array_like=True, gc=False):
+    """What each link on a planned path may take beyond what is expected of it, before the message's
+    deadline is in danger (Harmony, section 2.2)."""
+
+    destination: str  # where the path ends
+    share_s: Amount  # the margin's part of each link
+    expected_s: tuple[Amount, ...]  # of each link, when the margin was divided
+
+
 class Envelope(Struct, frozen=True, array_like=True, gc=False):
     """A message on its way: the part that changes at each hop."""
 
@@ -46,6 +55,7 @@ class Envelope(Struct, frozen=True, array_like=True, gc=False):
     plan: tuple[tuple[str, ...], ...] = ()  # whole paths, of strategies that choose at the source
     durable: bool = False  # whoever holds it writes it down before saying so
     rounds: Whole = 0  # how often it has set out afresh, after a pause without a way
+    budgets: tuple[Budget, ...] = ()  # of planned paths, where there is a deadline to keep
 
 
 class Parcel(Struct, frozen=True, gc=False):
@@ -63,6 +73,7 @@ class Parcel(Struct, frozen=True, gc=False):
     plan: tuple[tuple[str, ...], ...] = ()
     durable: bool = False
     rounds: int = 0
+    budgets: tuple[Budget, ...] = ()
 
 
 def expiry(born_at: float, destinations: tuple[Destination, ...]) -> float:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import inf
 from typing import TypeAlias
 
@@ -70,17 +70,24 @@ def k_shortest(
     graph: Graph, source: str, target: str, k: int, then: Graph | None = None
 ) -> list[BrokerPath]:
     """The first k paths without loops, in the total order; fewer if there are fewer."""
+    return list(islice(by_rank(graph, source, target, then), k))
+
+
+def by_rank(
+    graph: Graph, source: str, target: str, then: Graph | None = None
+) -> Iterator[BrokerPath]:
+    """All paths without loops, in the total order, each sought when it is asked for."""
     first = _best_to(graph, then, (0, 0, 0, (source,)), target)
     candidates = [] if first is None else [first]
     known = {ranked[3] for ranked in candidates}
     best: list[BrokerPath] = []
-    while candidates and len(best) < k:
+    while candidates:
         best.append(heappop(candidates)[3])
+        yield best[-1]
         for ranked in _deviations(graph, then, best):
             if ranked[3] not in known:
                 known.add(ranked[3])
                 heappush(candidates, ranked)
-    return best
 
 
 def distance(graph: Graph, path: Sequence[str]) -> float:

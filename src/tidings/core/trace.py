@@ -14,7 +14,7 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import fields
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Level = Literal["outcomes", "hops"]
 
@@ -69,6 +69,7 @@ class Carried(Row, frozen=True, array_like=True, gc=False):
     kind: str  # data, repeat, ack, probe, control, gossip; discarded: repeats that came in
     frames: int
     size_bytes: int
+    header_bytes: int  # of these, what was no payload; counted for data and repeats only
 
 
 class Forwarded(Row, frozen=True, array_like=True, gc=False):

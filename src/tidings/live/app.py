@@ -93,14 +93,23 @@ async def _keep_reporting(live: LiveBroker) -> None:
 def _announce(live: LiveBroker, config: BrokerConfig, as_json: bool) -> None:
     if as_json:
         ports = {"mqtt_port": live.mqtt_port, "link_port": live.link_port}
+        if config.log:
+            ports["log_port"] = live.log_port
         _say({"ready": config.name, **ports})
         return
     print(
         f"Broker {config.name} serves MQTT on {config.host}:{live.mqtt_port} and neighbours on "
         f"{config.host}:{live.link_port}; its trace goes to {config.traces}, durable messages "
-        f"to {config.store_file()}. Ctrl-C ends it.",
+        f"to {config.store_file()}.{_logs(live, config)} Ctrl-C ends it.",
         flush=True,
     )
+
+
+def _logs(live: LiveBroker, config: BrokerConfig) -> str:
+    if not config.log:
+        return ""
+    names, place = ", ".join(log.name for log in config.log), f"{config.log_host}:{live.log_port}"
+    return f" It keeps logs ({names}), read at tidings://{place}/{config.log[0].name}."
 
 
 def _say(line: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from tidings.broker.settings import Settings
 from tidings.core.document import convert, read_toml, value_at
 from tidings.core.errors import ConfigError, FilterError
 from tidings.core.estimates import LinkEstimate
+from tidings.core.linkmodel import LearnedLink, read_link_model
 from tidings.core.policy import NotNegative, Policy, Positive, Ratio
 from tidings.core.topic import check_filter
 from tidings.core.weather import Conditions
@@ -33,6 +34,7 @@ class Estimate(_Table, frozen=True):
 
     delay_ms: NotNegative
     delivery_ratio: Ratio = 1.0
+    availability: Ratio = 1.0  # the part of all time in which the link works
     ms_per_kilobyte: NotNegative = 0.0  # what a link of limited rate adds for every 1000 bytes
     ms_per_kilobyte_deviation: NotNegative = 0.0  # of that, between messages
 
@@ -82,7 +84,8 @@ class Neighbour(_Table, frozen=True, kw_only=True):
             return None
         s_per_byte = stated.ms_per_kilobyte / 1_000_000
         deviation = stated.ms_per_kilobyte_deviation / 1_000_000
-        return LinkEstimate(stated.delay_ms / 1000, stated.delivery_ratio, s_per_byte, deviation)
+        delay_s, ratio = stated.delay_ms / 1000, stated.delivery_ratio
+        return LinkEstimate(delay_s, ratio, s_per_byte, deviation, stated.availability)
 
 
 class Mqtt(_Table, frozen=True):
@@ -92,6 +95,20 @@ class Mqtt(_Table, frozen=True):
     connect_within_s: Positive = 10.0  # from the connection to its CONNECT
     max_unsent_bytes: Annotated[int, Meta(ge=1024)] = 16 << 20  # then a slow reader loses messages
     max_connections: Annotated[int, Meta(ge=1)] = 10_000  # who comes then is turned away
+
+
+class Log(_Table, frozen=True):
+    """Topics whose messages this broker keeps for readers; see `live.log_keeper`."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
+    topic: str  # a topic filter
+    keep_bytes: Annotated[int, Meta(ge=4096)] = 1 << 30  # then the oldest eighth goes
+    keep_s: Positive = inf
+    flush_s: Positive = 0.2  # messages reach the disk, and readers, this often
+    fsync: bool = True  # whether what readers see has to survive a loss of power
+    deadline_ms: Positive = inf  # of the log's own subscription, as are price and durable
+    price: NotNegative = 1.0
+    durable: bool = False
 
 
 class BrokerFile(_Table, frozen=True):
@@ -105,19 +122,42 @@ class BrokerFile(_Table, frozen=True):
     broker: Settings = Settings()
     policy: tuple[Policy, ...] = ()
     mqtt: Mqtt = Mqtt()
+    log: tuple[Log, ...] = ()
+    log_host: str = "127.0.0.1"  # where readers of logs come: whoever can, reads all that is logged
+    log_port: Port = 0  # for them; 0: any free one
 
+    link_model: str = ""  # a file of `tidings learn`: what is believed where no estimate is stated
     run: Annotated[str, Meta(pattern="^[A-Za-z0-9]")] = "live"  # names the run in the trace
     seed: int = 1  # of emulated chance
     incarnation: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0  # must grow; 0: taken from the clock
     started_at: float | None = None  # origin of emulated faults, Unix time; until then all is well
     traces: str = "traces"  # folder
     store: str = ""  # folder for durable messages; empty: `store` in the folder of the traces
+    logs: str = ""  # folder for logs; empty: `logs` in the folder of the traces
     flush_s: Positive = 1.0  # trace rows reach the disk this often
 
     def store_file(self) -> Path:
         """Where this broker writes down what must outlive it."""
         folder = Path(self.store) if self.store else Path(self.traces) / "store"
         return folder / f"{self.name}.db"
+
+    def log_folder(self, log: str) -> Path:
+        """Where this broker keeps one of its logs."""
+        folder = Path(self.logs) if self.logs else Path(self.traces) / "logs"
+        return folder / self.name / log
+
+    def known(self, source: str = "") -> dict[str, LinkEstimate | None]:
+        """What is believed of each link at the start: as stated, as learned, or nothing."""
+        learned: dict[tuple[str, str], LearnedLink] = {}
+        if self.link_model:
+            where = source or self.name
+            learned = read_link_model(Path(self.link_model), where, "link_model").links
+        return {
+            other.name: other.known()
+            or ((link := learned.get((self.name, other.name))) and link.estimate())
+            or None
+            for other in self.neighbour
+        }
 
     def settings(self) -> Settings:
         """What the broker itself is set to, with the policies of this file."""
@@ -160,20 +200,25 @@ def parse(document: dict[str, Any], source: str) -> BrokerConfig:
 def _faults(config: BrokerConfig) -> Iterator[tuple[str, object, str]]:
     """What the types cannot say."""
     pinned, names = config.broker.estimates == "pinned", {config.name}
+    known = config.known(config.source)
     for place, neighbour in enumerate(config.neighbour):
         where = f"neighbour[{place}]"
         if neighbour.name in names:
             yield f"{where}.name", neighbour.name, "a name of its own, not this broker's"
         names.add(neighbour.name)
-        if pinned and neighbour.estimate is None:
+        if pinned and known[neighbour.name] is None:
             yield f"{where}.estimate", None, 'a delay_ms, because broker.estimates is "pinned"'
         if neighbour.emulate:
             yield from _faults_of_emulation(f"{where}.emulate", neighbour.emulate)
-    for place, policy in enumerate(config.policy):
-        try:
-            check_filter(policy.topic)
-        except FilterError as fault:
-            yield f"policy[{place}].topic", policy.topic, f"a topic filter ({fault.problem})"
+    for table in ("policy", "log"):
+        for place, entry in enumerate(getattr(config, table)):
+            try:
+                check_filter(entry.topic)
+            except FilterError as fault:
+                yield f"{table}[{place}].topic", entry.topic, f"a topic filter ({fault.problem})"
+    for place, log in enumerate(config.log):
+        if log.name in {other.name for other in config.log[:place]}:
+            yield f"log[{place}].name", log.name, "a name of its own"
 
 
 def _faults_of_emulation(where: str, emulate: Emulate) -> Iterator[tuple[str, object, str]]:

@@ -17,9 +17,10 @@ from math import inf
 from typing import assert_never
 
 from tidings.broker.broker import Broker
-from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store
+from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.live.clock import Clock
 from tidings.live.deliveries import Deliveries
+from tidings.live.notices import Notices
 from tidings.live.store import MessageStore, StoreError
 from tidings.live.tracefiles import TraceFiles
 from tidings.live.wire import Wire
@@ -48,6 +49,7 @@ class Driver:
         self._trace, self._rows = trace, trace.rows
         self._deliveries, self._deliver = deliveries, deliveries.add
         self._store, self._fail, self.failed = store, fail, False
+        self._notices = Notices()
         self._dirty: list[Wire] = []
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -72,6 +74,8 @@ class Driver:
                 self._store.keep(effect.parcel, now)
             elif type(effect) is Forget:
                 self._store.forget(effect.message, effect.destinations)
+            elif type(effect) is Warn:
+                self._notices.say(effect.text, now)
             else:
                 assert_never(effect)
 

@@ -1,4 +1,4 @@
-"""What is one live broker made of? Its state machine, a driver, clients, links, a trace, a store.
+"""What is one live broker made of? State machine, driver, clients, links, trace, store, logs.
 
 It takes up what an earlier incarnation stored, listens, then dials its neighbours. When it ends it
 says goodbye to its clients, closes its links, and writes the last trace rows.
@@ -19,10 +19,12 @@ from tidings.core.errors import ConfigError
 from tidings.core.rng import Draws
 from tidings.live.clock import wall_clock
 from tidings.live.config import BrokerConfig, Neighbour
-from tidings.live.deliveries import Deliveries
 from tidings.live.driver import Driver
 from tidings.live.emulation import Emulation, Origin
 from tidings.live.links import Links
+from tidings.live.log_keeper import Logs
+from tidings.live.log_records import LogError
+from tidings.live.log_server import LogServer
 from tidings.live.mqtt_front import MqttFront
 from tidings.live.store import MessageStore, StoreError
 from tidings.live.tracefiles import TraceFiles, check_writable
@@ -41,26 +43,31 @@ class LiveBroker:
         self._config, self._clock = config, wall_clock()
         self._check_traces()
         self.store = self._open_store()
+        self.logs = self._open_logs()
         incarnation = config.incarnation or _incarnation(self._clock())
-        known = {neighbour.name: neighbour.known() for neighbour in config.neighbour}
+        known = config.known(config.source)
         self.broker = Broker(config.name, config.settings(), known, incarnation)
         self.trace = TraceFiles(Path(config.traces), config.run, config.name)
         self.origin = Origin(config.started_at)
         self._draws = Draws(config.seed)
-        deliveries = Deliveries()
+        deliveries = self.logs.deliveries()
         self.driver = Driver(self.broker, self._clock, self.trace, deliveries, self.store, fail)
         self.front = MqttFront(self.driver, deliveries, config.mqtt)
         self.links = Links(self.driver, config.neighbour, self._draws)
+        self.log_server = LogServer(self.logs.by_name)
         for neighbour in config.neighbour:
             self._lay_wire(neighbour)
         self._servers: list[asyncio.Server] = []
         self._flusher: asyncio.Task[None] | None = None
-        self.mqtt_port = self.link_port = 0
+        self.mqtt_port = self.link_port = self.log_port = 0
 
     async def start(self) -> None:
         """Listens; links may take a little longer."""
         try:
+            self.logs.start(self.driver)
             self._restore()
+            if self._config.log:
+                self.log_port = await self._listen(self.log_server.accept, "log_port", "log_host")
             self.link_port = await self._listen(self.links.accept, "link_port")
             self.mqtt_port = await self._listen(self.front.accept, "mqtt_port")
         except ConfigError:
@@ -80,6 +87,8 @@ class LiveBroker:
         if self._flusher:
             self._flusher.cancel()
         self.driver.close()
+        await self.log_server.stop()
+        await self.logs.stop()
         self.store.close()
         self.trace.close()
 
@@ -90,6 +99,7 @@ class LiveBroker:
             "subscriptions": self.broker.subscriptions,
             "lost_trace_rows": self.trace.lost_rows,
             "stored": len(self.store),
+            "stopped_logs": self.logs.stopped,
         }
 
     def _check_traces(self) -> None:
@@ -105,6 +115,14 @@ class LiveBroker:
             return MessageStore(self._config.store_file())
         except StoreError as error:
             raise self._bad_store(error) from None
+
+    def _open_logs(self) -> Logs:
+        try:
+            return Logs(self._config, self._clock)
+        except LogError as error:
+            self.store.close()
+            accepted = f"a folder where this broker can keep its logs (here: {error})"
+            raise self._fault("logs", accepted) from None
 
     def _restore(self) -> None:
         """What an earlier incarnation had stored is this one's to deliver."""
@@ -151,25 +169,27 @@ class LiveBroker:
             neighbour.emulate.processing_s,
         )
 
-    async def _listen(self, accept: Callable[[], asyncio.Protocol], field: str) -> int:
-        config = self._config
-        port = getattr(config, field)
+    async def _listen(
+        self, accept: Callable[[], asyncio.Protocol], port_field: str, host_field: str = "host"
+    ) -> int:
+        host, port = getattr(self._config, host_field), getattr(self._config, port_field)
         try:
-            server = await asyncio.get_running_loop().create_server(accept, config.host, port)
+            server = await asyncio.get_running_loop().create_server(accept, host, port)
         except (OSError, UnicodeError) as error:
-            raise self._deaf(error, field) from None
+            raise self._deaf(error, port_field, host_field) from None
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
-    def _deaf(self, error: OSError | UnicodeError, port_field: str) -> ConfigError:
+    def _deaf(self, error: OSError | UnicodeError, port_field: str, host_field: str) -> ConfigError:
         """Why it cannot listen: because of the host, or of the port."""
         why = str(getattr(error, "strerror", None) or error)
         number = getattr(error, "errno", None)
         unknown = isinstance(error, socket.gaierror | UnicodeError)
         if unknown or number == errno.EADDRNOTAVAIL:
-            return self._fault("host", f"a name or address of this machine (here: {why})")
+            return self._fault(host_field, f"a name or address of this machine (here: {why})")
         why = "is in use" if number == errno.EADDRINUSE else why
-        accepted = f"a port of {self._config.host} to listen on (this one {why}), or 0 for any"
+        host = getattr(self._config, host_field)
+        accepted = f"a port of {host} to listen on (this one {why}), or 0 for any"
         return self._fault(port_field, accepted)
 
     async def _keep_flushing(self) -> None:

@@ -166,6 +166,8 @@ def stated(contract: Contract, where: str = "") -> Pairs:
     pairs = {
         "deadline-ms": (contract.deadline_s != BEST_EFFORT.deadline_s, contract.deadline_s * 1000),
         "price": (contract.price != BEST_EFFORT.price, contract.price),
+        "availability": (contract.availability > 0, contract.availability),
+        "durable": (contract.durable, "true"),
         "late": (contract.late != BEST_EFFORT.late, contract.late),
         "where": (bool(where), where),
     }

@@ -7,6 +7,7 @@ from tidings.routing.base import Router
 from tidings.routing.dcrd import Dcrd
 from tidings.routing.direct import Direct
 from tidings.routing.flooding import Flooding
+from tidings.routing.harmony import Harmony
 from tidings.routing.multipath import Multipath
 from tidings.routing.options import Options
 from tidings.routing.oracle import Oracle
@@ -19,6 +20,9 @@ ROUTERS: dict[str, Callable[[Options], Router]] = {
     "balanced": lambda options: Balanced(),
     "dcrd": Dcrd,
     "multipath": lambda options: Multipath(),
+    "best-path": lambda options: Harmony(options, qos=False, multipath=False),
+    "qos-path": lambda options: Harmony(options, qos=True, multipath=False),
+    "qos-multipath": lambda options: Harmony(options, qos=True, multipath=True),
     "oracle": Oracle,
     "flooding": lambda options: Flooding(),
 }

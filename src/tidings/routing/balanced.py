@@ -30,7 +30,7 @@ from tidings.core.message import Parcel
 from tidings.core.paths import BrokerPath, Graph, shortest_from
 from tidings.routing.base import NeverReroutes, Route, View
 from tidings.routing.multipath import planned
-from tidings.routing.trees import TYPICAL_BYTES, expected_delay
+from tidings.routing.trees import TYPICAL_BYTES, usable_delays
 
 TREES = 8  # the turns of a source; 2 and 4 gained a little less
 
@@ -54,7 +54,7 @@ class Balanced(NeverReroutes):
         if any(destination.broker not in paths for destination in parcel.destinations):
             begins = len(parcel.path) == 1
             paths = (self._next_tree(view) if begins else _around(parcel, view)) | paths
-        return planned(parcel, parcel.destinations, paths, view)
+        return planned(parcel.destinations, paths, view, parcel.path)
 
     def _next_tree(self, view: View) -> Tree:
         if view.version != self._version:
@@ -69,7 +69,7 @@ class Balanced(NeverReroutes):
 
     def _look(self, view: View) -> None:
         """Begin anew, by what is known of the links now."""
-        self._delays, self._trees, self._uses = _delays(view), [], Counter()
+        self._delays, self._trees, self._uses = usable_delays(view), [], Counter()
         paces = [e.s_per_byte for near in view.links.values() for e in near.values()]
         self._toll_s = TYPICAL_BYTES * fmean(paces) if paces else 0.0
         self._version = view.version
@@ -106,19 +106,9 @@ def _join(tree: Tree, path: BrokerPath, costs: dict[str, dict[str, float]], dela
         costs[a][b] = delays[a][b]
 
 
-def _delays(view: View, held: tuple[str, ...] = ()) -> Graph:
-    """The links that a message can take: not over those of this broker that are down, and not to
-    brokers that have held it."""
-    graph = dict(expected_delay(view)[0])
-    graph[view.me] = {b: s for b, s in graph.get(view.me, {}).items() if b in view.neighbours}
-    if held:
-        graph = {a: {b: s for b, s in near.items() if b not in held} for a, near in graph.items()}
-    return graph
-
-
 def _around(parcel: Parcel, view: View) -> Tree:
     """The shortest ways on, for a message whose own way has ended here."""
-    return dict(shortest_from(_delays(view, parcel.path), view.me).paths)
+    return dict(shortest_from(usable_delays(view, parcel.path), view.me).paths)
 
 
 def _leads_on(path: BrokerPath, view: View) -> bool:

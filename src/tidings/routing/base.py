@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tidings.core.contract import Destination
 from tidings.core.estimates import LinkEstimate
-from tidings.core.message import Parcel
+from tidings.core.message import Budget, Parcel
 
 
 class Hop(Struct, frozen=True, gc=False):
@@ -18,6 +18,7 @@ class Hop(Struct, frozen=True, gc=False):
     neighbour: str
     destinations: tuple[Destination, ...]
     plan: tuple[tuple[str, ...], ...] = ()  # whole paths from here on; empty: as before
+    budgets: tuple[Budget, ...] = ()  # of these paths, if they have any
 
 
 class Route(Struct, frozen=True, gc=False):
@@ -26,6 +27,7 @@ class Route(Struct, frozen=True, gc=False):
     hops: tuple[Hop, ...]
     stranded: tuple[Destination, ...] = ()
     reason: str = ""  # why they are stranded; empty: what the broker has seen itself
+    warning: str = ""  # what a person should know, said once
 
 
 class View:

@@ -34,7 +34,7 @@ class Multipath(NeverReroutes):
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
         if parcel.plan:
             paths = {path[-1]: path for path in parcel.plan if path}
-            return planned(parcel, parcel.destinations, paths, view)
+            return planned(parcel.destinations, paths, view, parcel.path)
         if len(parcel.path) > 1:
             return Route((), parcel.destinations)  # its plan was lost on the way
         if view.version != self._version:
@@ -48,8 +48,8 @@ class Multipath(NeverReroutes):
         second = {target: pair[1] for target, pair in pairs.items() if len(pair) > 1}
         twice = tuple([d for d in parcel.destinations if d.broker in second])
         routes = (
-            planned(parcel, parcel.destinations, first, view),
-            planned(parcel, twice, second, view),
+            planned(parcel.destinations, first, view, parcel.path),
+            planned(twice, second, view, parcel.path),
         )
         # A destination is stranded once, even if neither copy can leave.
         stranded = dict.fromkeys(d for route in routes for d in route.stranded)
@@ -66,10 +66,14 @@ class Multipath(NeverReroutes):
 
 
 def planned(
-    parcel: Parcel, owed: tuple[Destination, ...], paths: Mapping[str, BrokerPath], view: View
+    owed: tuple[Destination, ...],
+    paths: Mapping[str, BrokerPath],
+    view: View,
+    avoid: tuple[str, ...],
 ) -> Route:
-    """One copy per next hop; each knows the paths of its own destinations."""
-    route = by_next_hop(owed, _next_hops(paths, view), parcel.path)
+    """One copy per next hop; each knows the paths of its own destinations. None goes to a broker to
+    avoid."""
+    route = by_next_hop(owed, _next_hops(paths, view), avoid)
     hops = [
         Hop(hop.neighbour, hop.destinations, tuple([paths[d.broker] for d in hop.destinations]))
         for hop in route.hops

@@ -21,6 +21,17 @@ class DcrdOptions(Struct, frozen=True, forbid_unknown_fields=True):
     deadline_step_s: float = 0.0  # filter "paper" rounds deadlines up to this; 0: keeps them exact
 
 
+class HarmonyOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[broker.harmony]`: paths that are chosen at the source and follow the network."""
+
+    recheck_s: float = 30.0  # how often a better path is sought
+    improvement: float = 0.2  # a path is left for one that is better by this part of its delay
+    reroute: bool = False  # a broker that gets no answer sends by its next best path at once
+    choices: int = 10  # shortest paths among which several are chosen; more if none are disjoint
+    most_paths: int = 4  # for one destination, whatever availability is asked for
+    failures: Literal["equal", "measured"] = "measured"  # of links and brokers; equal: all alike
+
+
 class Options(Struct, frozen=True):
     """What a strategy is made with."""
 
@@ -28,6 +39,7 @@ class Options(Struct, frozen=True):
     ack_timer: float = 2.0  # what an answer is waited for, in expected link delays ...
     ack_slack_s: float = 0.010  # ... and beyond
     dcrd: DcrdOptions = DcrdOptions()
+    harmony: HarmonyOptions = HarmonyOptions()
     foresight: Foresight | None = None
 
     def timeout_s(self, delay_s: float) -> float:

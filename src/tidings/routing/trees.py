@@ -36,6 +36,16 @@ def _delays(view: View) -> Graph:
     }
 
 
+def usable_delays(view: View, held: tuple[str, ...] = ()) -> dict[str, Mapping[str, float]]:
+    """The links that a message can take: not over those of this broker that are down, and not to
+    brokers that have held it."""
+    graph = dict(_delays(view))
+    graph[view.me] = {b: s for b, s in graph.get(view.me, {}).items() if b in view.neighbours}
+    if held:
+        graph = {a: {b: s for b, s in near.items() if b not in held} for a, near in graph.items()}
+    return graph
+
+
 class Tree(NeverReroutes):
     """Shortest paths by one weight, computed anew whenever the view changes."""
 

@@ -11,6 +11,7 @@ from tidings.scheduling.benefit import Benefit
 from tidings.scheduling.options import BenefitOptions
 from tidings.scheduling.priced import Priced
 from tidings.scheduling.simple import Fifo, RemainingLifetime
+from tidings.scheduling.urgency import Urgency
 
 POLICIES: dict[str, Callable[[Prospects, BenefitOptions], Queue]] = {
     "fifo": Fifo,
@@ -19,4 +20,5 @@ POLICIES: dict[str, Callable[[Prospects, BenefitOptions], Queue]] = {
     "pc": lambda prospects, options: Benefit(prospects, options, 0.0),
     "ebpc": lambda prospects, options: Benefit(prospects, options, options.weight),
     "priced": Priced,
+    "urgency": Urgency,
 }

@@ -23,20 +23,20 @@ from tidings.scheduling.options import BenefitOptions
 from tidings.scheduling.worth import curves_of, doomed_from, must_arrive
 
 
-class _Simple:
-    """What the two have in common: they look at chances only to delete."""
+class Simple:
+    """What policies have in common that look at chances only to delete."""
 
     def __init__(self, prospects: Prospects, options: BenefitOptions) -> None:
-        self._prospects, self._options = prospects, options
+        self.prospects, self.options = prospects, options
 
-    def _is_doomed(self, parcel: Parcel, now: float) -> bool:
+    def is_doomed(self, parcel: Parcel, now: float) -> bool:
         if must_arrive(parcel):
             return False
-        curves = curves_of(parcel, lambda broker: self._prospects.outlook(parcel, broker))
-        return doomed_from(curves, self._options.unlikely) <= now
+        curves = curves_of(parcel, lambda broker: self.prospects.outlook(parcel, broker))
+        return doomed_from(curves, self.options.unlikely) <= now
 
 
-class Fifo(_Simple):
+class Fifo(Simple):
     """First in, first out."""
 
     def __init__(self, prospects: Prospects, options: BenefitOptions) -> None:
@@ -50,8 +50,8 @@ class Fifo(_Simple):
         return self._waiting.popleft() if self._waiting else None
 
     def doomed(self, now: float) -> Iterator[Parcel]:
-        if self._options.delete == "all":
-            while self._waiting and self._is_doomed(self._waiting[0], now):
+        if self.options.delete == "all":
+            while self._waiting and self.is_doomed(self._waiting[0], now):
                 yield self._waiting.popleft()
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class Fifo(_Simple):
         return iter(self._waiting)
 
 
-class RemainingLifetime(_Simple):
+class RemainingLifetime(Simple):
     """The parcel whose average remaining lifetime is shortest; ties by arrival."""
 
     def __init__(self, prospects: Prospects, options: BenefitOptions) -> None:
@@ -80,9 +80,9 @@ class RemainingLifetime(_Simple):
         return heappop(self._heap)[2] if self._heap else None
 
     def doomed(self, now: float) -> Iterator[Parcel]:
-        if self._options.delete == "all":
+        if self.options.delete == "all":
             self._refresh(now)
-            while self._heap and self._is_doomed(self._heap[0][2], now):
+            while self._heap and self.is_doomed(self._heap[0][2], now):
                 yield heappop(self._heap)[2]
                 self._refresh(now)
 
@@ -93,12 +93,12 @@ class RemainingLifetime(_Simple):
         return (parcel for _, _, parcel in self._heap)
 
     def _ends_at(self, parcel: Parcel, now: float) -> float:
-        return average_deadline_at(parcel, -inf if self._options.lifetimes == "all" else now)
+        return average_deadline_at(parcel, -inf if self.options.lifetimes == "all" else now)
 
     def _refresh(self, now: float) -> None:
         """Averages only rise, so the first whose own is still true is the least of all; unless the
         clock was set back, and lifetimes that had ended have not."""
-        if now < self._now and self._options.lifetimes == "unexpired":
+        if now < self._now and self.options.lifetimes == "unexpired":
             self._heap = [(self._ends_at(p, now), number, p) for _, number, p in self._heap]
             heapify(self._heap)
         self._now, heap = now, self._heap

@@ -13,25 +13,30 @@ A broken law raises `CheckFailed` with the seed: rerunning that seed is the bug 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from tidings.core.errors import CheckFailed
 from tidings.core.message import Message, Parcel
 from tidings.core.trace import Dropped, Published
+from tidings.sim.seen import Seen
+
+CLOSED_AFTER_S = 1200.0  # ten times what brokers remember by default
 
 
 class Checker:
-    """The account of one run. Of what is settled only the message's id is kept."""
+    """The account of one run. Of what is settled only a bit is kept."""
 
     def __init__(self, scenario: str, seed: int) -> None:
         self._where = f"{scenario}, seed {seed}"
         self._interested: dict[int, tuple[str, ...]] = {}
         self._served: dict[int, set[str]] = {}
-        self._complete: set[int] = set()
+        self._complete = Seen()
         self._dropped: dict[int, set[str]] = {}
         self._forgetful: set[str] = set()
         self._durable: set[int] = set()
+        self._open: deque[tuple[float, int]] = deque()  # (published at, message), oldest first
         self.publications = 0
         self.deliveries = 0
 
@@ -42,8 +47,11 @@ class Checker:
         if row.interested:
             self._interested[row.message] = row.interested
             self._served[row.message] = set()
+            self._open.append((row.at, row.message))
         else:
             self._complete.add(row.message)
+        while self._open and self._open[0][0] < row.at - CLOSED_AFTER_S:
+            self._close(self._open.popleft()[1])
 
     def delivered(self, message: Message, subscriptions: tuple[str, ...]) -> None:
         self.deliveries += len(subscriptions)
@@ -85,12 +93,26 @@ class Checker:
             if parcel.message.id in self._interested:
                 held = {destination.broker for destination in parcel.destinations}
                 self._dropped.setdefault(parcel.message.id, set()).update(held)
-        for message, interested in self._interested.items():
-            accounted = self._dropped.get(message, set())
-            for subscription in interested:
-                served = subscription in self._served[message]
-                if not served and _home(subscription) not in accounted:
-                    self._fail(f"message {message} to {subscription} vanished")
+        for message in self._interested:
+            for subscription in self._unaccounted(message):
+                self._fail(f"message {message} to {subscription} vanished")
+
+    def _unaccounted(self, message: int) -> Iterator[str]:
+        """The subscriptions that nobody has served, and no copy was given up for."""
+        served, dropped = self._served[message], self._dropped.get(message, ())
+        for subscription in self._interested[message]:
+            if subscription not in served and _home(subscription) not in dropped:
+                yield subscription
+
+    def _close(self, message: int) -> None:
+        """So old that no copy can be on its way: if all is accounted for, it is done with."""
+        if message in self._interested and not any(self._unaccounted(message)):
+            self._forget(message)
+
+    def _forget(self, message: int) -> None:
+        del self._interested[message], self._served[message]
+        self._dropped.pop(message, None)
+        self._complete.add(message)
 
     def _again(self, message: Message, subscriptions: tuple[str, ...], count: int) -> None:
         self.deliveries -= count
@@ -99,9 +121,7 @@ class Checker:
 
     def _settle(self, message: int, served: set[str]) -> None:
         if served.issuperset(self._interested[message]):
-            del self._interested[message], self._served[message]
-            self._dropped.pop(message, None)
-            self._complete.add(message)
+            self._forget(message)
 
     def _fail(self, problem: str) -> None:
         raise CheckFailed(f"{self._where}: {problem}.")

@@ -14,27 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidings.core.contract import Contract, Subscription, subscription_id
+from tidings.core.contract import BEST_EFFORT, Contract, Subscription, subscription_id
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology
-from tidings.sim.scenario import Publisher, Scenario
+from tidings.sim.scenario import Scenario, Speaker
 
 TOPIC = "content"
 
 Properties = tuple[tuple[str, str], ...]
 
 
-def publishers(scenario: Scenario, overlay: Topology) -> tuple[Publisher, ...]:
+def publishers(scenario: Scenario, overlay: Topology) -> tuple[Speaker, ...]:
     """One at each of the first brokers."""
     workload = scenario.workload
     rate_per_s = workload.content.rate_per_minute / 60
     return tuple(
-        Publisher(
-            broker=home,
-            topic=TOPIC,
-            rate_per_s=rate_per_s,
-            payload_bytes=workload.payload_bytes,
-        )
+        Speaker(home, TOPIC, rate_per_s, workload.payload_bytes, BEST_EFFORT)
         for home in overlay.brokers[: workload.content.publishers]
     )
 
@@ -55,12 +50,12 @@ def statements(scenario: Scenario, index: int) -> Iterator[tuple[Contract, Prope
     """What one publisher states with each of its messages: contract and attributes, for ever."""
     content, draws = scenario.workload.content, scenario.draws()
     contents, deadlines = draws.stream("content", index), draws.stream("deadlines", index)
-    names = _attributes(scenario)
+    names, durable = _attributes(scenario), scenario.workload.durable
     while True:
-        contract = Contract()
+        contract = Contract(durable=durable)
         if content.deadlines != "subscriber":
             deadline_s = float(deadlines.uniform(*content.publisher_deadline_s))
-            contract = Contract(deadline_s, late=scenario.workload.late)
+            contract = Contract(deadline_s, late=scenario.workload.late, durable=durable)
         values = contents.uniform(*content.attribute_range, len(names)).tolist()
         yield (
             contract,

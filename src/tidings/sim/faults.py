@@ -1,7 +1,8 @@
 """What breaks, and when: the schedule of link and broker outages of one run.
 
 Drawn outages are a Poisson process per link and per broker with exponential lengths, keyed by the
-subject, so that every strategy meets the same ones; listed outages are added to them.
+subject, so that every strategy meets the same ones; listed outages, and those of a link's course,
+are added to them. Slots are drawn per link and slot: for all of it the link is down, or slow.
 """
 
 from __future__ import annotations
@@ -22,17 +23,20 @@ class Outages(Struct, frozen=True):
 
     links: dict[tuple[str, str], tuple[Interval, ...]]
     brokers: dict[str, tuple[Interval, ...]]
+    slow: dict[tuple[str, str], tuple[Interval, ...]]  # when each link has another delay
 
 
 def outages(scenario: Scenario, overlay: Topology) -> Outages:
     """All outages of a run."""
     faults, draws = scenario.faults, scenario.draws()
     end_at = scenario.run.start_s + scenario.run.seconds
+    courses = scenario.courses(overlay)
     links: dict[tuple[str, str], list[Interval]] = {}
     brokers: dict[str, list[Interval]] = {}
     for link in overlay.links:
         pace = (faults.link_failures_per_hour, faults.link_outage_s)
         links[link.a, link.b] = list(_drawn(draws, pace, end_at, "link", link.a, link.b))
+        links[link.a, link.b] += courses.of(link.a, link.b).outages
     for broker in overlay.brokers:
         pace = (faults.broker_failures_per_hour, faults.broker_outage_s)
         brokers[broker] = list(_drawn(draws, pace, end_at, "broker", broker))
@@ -42,10 +46,25 @@ def outages(scenario: Scenario, overlay: Topology) -> Outages:
             links[a, b].append((fault.from_s, fault.to_s))
         else:
             brokers[fault.broker].append((fault.from_s, fault.to_s))
+    bad = {ends: list(_bad_slots(scenario, *ends)) for ends in links}
+    fails = faults.slots.delay_ms is None
     return Outages(
-        {ends: _merged(found) for ends, found in links.items()},
+        {ends: _merged(found + (bad[ends] if fails else [])) for ends, found in links.items()},
         {broker: _merged(found) for broker, found in brokers.items()},
+        {ends: () if fails else _merged(slots) for ends, slots in bad.items()},
     )
+
+
+def _bad_slots(scenario: Scenario, a: str, b: str) -> Iterator[Interval]:
+    slots, draws = scenario.faults.slots, scenario.draws()
+    if slots.probability <= 0:
+        return
+    stream = draws.stream("slots", *sorted((a, b)))
+    at = scenario.run.start_s + slots.clean_s
+    for drawn in stream.random(slots.count):
+        if drawn < slots.probability:
+            yield at, at + slots.slot_s
+        at += slots.slot_s
 
 
 def _drawn(

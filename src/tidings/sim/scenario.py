@@ -22,6 +22,8 @@ from tidings.core.errors import ConfigError
 from tidings.core.policy import NotNegative, Policy, Positive, Ratio
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology, build
+from tidings.sim.course import Courses, on_course
+from tidings.sim.courses import courses
 from tidings.sim.sense import NOT_IN_A_FILE, faults
 
 Count = Annotated[int, Meta(ge=1)]
@@ -52,20 +54,50 @@ class Links(_Table, frozen=True):
     failure_epoch_s: Positive = 1.0
     processing_ms: NotNegative = 0.0  # what the receiving broker adds to each data frame
     ack: Literal["travels", "instant"] = "travels"  # instant: known at once, never lost
+    model: str = ""  # a learned link model: where it knows a link, that holds instead
+    replay: str = ""  # a folder of traces: where they know a link, what happened on it does
+
+
+class Speaker(Struct, frozen=True):
+    """A publisher of which everything is known."""
+
+    broker: str
+    topic: str
+    rate_per_s: float
+    payload_bytes: int
+    contract: Contract
+    phase_s: float | None = None  # of its first publication after start_s; absent: drawn
 
 
 class Publisher(_Table, frozen=True):
+    """One line of the load; what it leaves out, the workload says for all."""
+
     broker: str
     topic: str
-    rate_per_s: Pace = 1.0
+    rate_per_s: Pace | None = None
     phase_s: NotNegative | None = None  # of its first publication after start_s; absent: drawn
-    payload_bytes: Annotated[int, Meta(ge=0)] = 100
+    payload_bytes: Annotated[int, Meta(ge=0)] | None = None
     deadline_ms: Positive = inf
     price: NotNegative = 1.0
+    availability: Ratio = 0.0
     late: Late = "deliver"
 
-    def contract(self) -> Contract:
-        return Contract(self.deadline_ms / 1000, self.price, late=self.late)
+    def speaker(self, workload: Workload) -> Speaker:
+        rate_per_s, payload_bytes = self.rate_per_s, self.payload_bytes
+        return Speaker(
+            self.broker,
+            self.topic,
+            workload.rate_per_s if rate_per_s is None else rate_per_s,
+            workload.payload_bytes if payload_bytes is None else payload_bytes,
+            Contract(
+                self.deadline_ms / 1000,
+                self.price,
+                availability=self.availability,
+                late=self.late,
+                durable=workload.durable,
+            ),
+            self.phase_s,
+        )
 
 
 class Subscriber(_Table, frozen=True):
@@ -75,10 +107,12 @@ class Subscriber(_Table, frozen=True):
     where: str = ""
     deadline_ms: Positive = inf
     price: NotNegative = 1.0
+    availability: Ratio = 0.0
     late: Late = "deliver"
 
     def contract(self) -> Contract:
-        return Contract(self.deadline_ms / 1000, self.price, late=self.late)
+        deadline_s, availability = self.deadline_ms / 1000, self.availability
+        return Contract(deadline_s, self.price, availability=availability, late=self.late)
 
     def id(self, number: int) -> str:
         """The id of the subscription, which is the file's `number`-th."""
@@ -111,6 +145,7 @@ class Workload(_Table, frozen=True):
     subscribe_probability: tuple[Ratio, Ratio] = (0.2, 0.6)  # drawn per topic, then per broker
     deadline_factor: Positive = 3.0  # times the shortest delay from publisher to subscriber
     late: Late = "deliver"
+    durable: bool = False  # of all messages: written down until they have arrived
     content: Content = Content()
     publisher: tuple[Publisher, ...] = ()
     subscriber: tuple[Subscriber, ...] = ()
@@ -125,6 +160,17 @@ class Fault(_Table, frozen=True):
     broker: str = ""
 
 
+class Slots(_Table, frozen=True):
+    """Slots of time, one after the other, for all of which a link may be bad (Harmony, section 3):
+    drawn per link and slot, after a while in which all links are good."""
+
+    probability: Ratio = 0.0  # of each link in each slot
+    clean_s: NotNegative = 180.0  # after run.start_s
+    slot_s: Positive = 180.0
+    count: Count = 10
+    delay_ms: Positive | None = None  # what a bad link's delay is; absent: it carries nothing
+
+
 class Faults(_Table, frozen=True):
     """Failures drawn as Poisson processes with exponential lengths, and failures listed."""
 
@@ -133,6 +179,7 @@ class Faults(_Table, frozen=True):
     broker_failures_per_hour: NotNegative = 0.0  # of each broker
     broker_outage_s: Positive = 30.0  # mean
     schedule: tuple[Fault, ...] = ()
+    slots: Slots = Slots()
 
 
 class Live(_Table, frozen=True):
@@ -161,11 +208,16 @@ class Scenario(_Table, frozen=True):
         return Draws(self.run.seed)
 
     def overlay(self) -> Topology:
-        """The topology that the file describes."""
+        """The topology that the file describes, with the delays of its links' courses."""
         parameters = dict(self.topology)
         kind = parameters.pop("kind", "full-mesh")
         place = f"{self.source}: topology"
-        return build(str(kind), parameters, self.draws(), place, Path(self.folder))
+        overlay = build(str(kind), parameters, self.draws(), place, Path(self.folder))
+        return on_course(overlay, self.courses(overlay).links)
+
+    def courses(self, overlay: Topology) -> Courses:
+        """What a model or the past says about the overlay's links."""
+        return courses(self, overlay)
 
     def settings(self) -> Settings:
         """What every broker of this scenario is set to."""
@@ -174,10 +226,11 @@ class Scenario(_Table, frozen=True):
 
     def digest(self) -> str:
         """The name of the result: whatever could change it is in here."""
-        text = msgspec.json.encode(
-            (self.overlay(), msgspec.structs.replace(self, source="", folder="", live=Live())),
-            order="sorted",
-        )
+        overlay = self.overlay()
+        courses = sorted(self.courses(overlay).links.items())
+        links = msgspec.structs.replace(self.links, model="", replay="")  # as the courses say all
+        written = msgspec.structs.replace(self, source="", folder="", live=Live(), links=links)
+        text = msgspec.json.encode((overlay, written, courses), order="sorted")
         return sha256(text).hexdigest()[:16]
 
 

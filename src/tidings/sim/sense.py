@@ -35,11 +35,14 @@ def faults(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
     yield from _workload(scenario, overlay)
     yield from _content(scenario, overlay)
     yield from _schedule(scenario, overlay)
+    yield from _slots(scenario, overlay)
     yield from _texts(scenario)
 
 
 def _links(scenario: Scenario) -> Iterator[Faulty]:
     links = scenario.links
+    if links.model and links.replay:
+        yield "links.replay", links.replay, "empty, as links.model says how links behave"
     pace, deviation = links.ms_per_kbyte, links.ms_per_kbyte_deviation
     if pace is None:
         if deviation > 0:
@@ -107,6 +110,13 @@ def _schedule(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
             yield from _place(f"{where}.broker", fault.broker, overlay)
         if fault.to_s <= fault.from_s:
             yield f"{where}.to_s", fault.to_s, f"an instant after from_s ({fault.from_s:g})"
+
+
+def _slots(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
+    delay_ms = scenario.faults.slots.delay_ms
+    if delay_ms is not None and any(link.delay_steps for link in overlay.links):
+        accepted = "absent, as this topology's delays change by themselves"
+        yield "faults.slots.delay_ms", delay_ms, accepted
 
 
 def _place(field: str, broker: str, overlay: Topology) -> Iterator[Faulty]:

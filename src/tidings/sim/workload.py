@@ -17,13 +17,13 @@ from tidings.core.paths import shortest_from
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology
 from tidings.sim import content
-from tidings.sim.scenario import Publisher, Scenario
+from tidings.sim.scenario import Publisher, Scenario, Speaker
 
 
 class Load(Struct, frozen=True):
     """All publishers and subscriptions of a run, in a fixed order."""
 
-    publishers: tuple[Publisher, ...]
+    publishers: tuple[Speaker, ...]
     subscriptions: tuple[Subscription, ...]
 
 
@@ -39,7 +39,8 @@ def draw_load(scenario: Scenario, overlay: Topology) -> Load:
     """What the scenario's workload comes to on this overlay."""
     workload = scenario.workload
     if workload.publisher:
-        return Load(workload.publisher, _listed(scenario))
+        speakers = tuple(publisher.speaker(workload) for publisher in workload.publisher)
+        return Load(speakers, _listed(scenario))
     if workload.kind == "content":
         wanted = content.subscriptions(scenario, overlay)
         return Load(content.publishers(scenario, overlay), wanted)
@@ -47,12 +48,7 @@ def draw_load(scenario: Scenario, overlay: Topology) -> Load:
     homes = draws.chosen(overlay.brokers, workload.topics, "publishers")
     width = len(str(workload.topics))
     publishers = tuple(
-        Publisher(
-            broker=home,
-            topic=f"topic/{number:0{width}}",
-            rate_per_s=workload.rate_per_s,
-            payload_bytes=workload.payload_bytes,
-        )
+        Publisher(broker=home, topic=f"topic/{number:0{width}}").speaker(workload)
         for number, home in enumerate(homes, start=1)
     )
     wishes = [s for p in publishers for s in _drawn(scenario, overlay, draws, p)]
@@ -73,7 +69,7 @@ def _listed(scenario: Scenario) -> tuple[Subscription, ...]:
 
 
 def _drawn(
-    scenario: Scenario, overlay: Topology, draws: Draws, publisher: Publisher
+    scenario: Scenario, overlay: Topology, draws: Draws, publisher: Speaker
 ) -> Iterator[Subscription]:
     """The subscriptions to one publisher's topic."""
     workload, topic = scenario.workload, publisher.topic
@@ -89,17 +85,16 @@ def _drawn(
             yield Subscription(wish_id, broker, topic, "", contract)
 
 
-def publications(scenario: Scenario, index: int, publisher: Publisher) -> Iterator[Publication]:
+def publications(scenario: Scenario, index: int, publisher: Speaker) -> Iterator[Publication]:
     """All that one publisher says."""
     times = publication_times(scenario, index, publisher)
     if scenario.workload.kind == "topics":
-        contract = publisher.contract()
-        return (Publication(at, contract) for at in times)
+        return (Publication(at, publisher.contract) for at in times)
     stated = content.statements(scenario, index)
     return (Publication(at, *each) for at, each in zip(times, stated, strict=False))
 
 
-def publication_times(scenario: Scenario, index: int, publisher: Publisher) -> Iterator[float]:
+def publication_times(scenario: Scenario, index: int, publisher: Speaker) -> Iterator[float]:
     """When one publisher speaks, in seconds since the run began."""
     run, every_s = scenario.run, 1.0 / publisher.rate_per_s
     stream = scenario.draws().stream("arrivals", index)

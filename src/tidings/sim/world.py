@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.broker.broker import Broker
-from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store
+from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.broker.frames import Ack, Data, Frame
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.message import Message, Parcel
@@ -28,7 +28,7 @@ from tidings.sim.checkers import Checker
 from tidings.sim.disk import Disk
 from tidings.sim.faults import outages
 from tidings.sim.network import conditions, estimates
-from tidings.sim.scenario import Publisher, Scenario
+from tidings.sim.scenario import Scenario, Speaker
 from tidings.sim.workload import Publication, draw_load, publications
 
 ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
@@ -43,6 +43,7 @@ class Result(Struct, frozen=True):
     deliveries: int
     hops: int  # data transmissions
     events: int
+    warnings: tuple[str, ...] = ()  # what brokers had to say to a person, each once
 
 
 class _Node:
@@ -108,6 +109,7 @@ class World:
         self._processing_s = scenario.links.processing_ms / 1000
         self._instant_acks = scenario.links.ack == "instant"
         self._hops = self._unpublished = 0
+        self._warnings: dict[str, None] = {}
         self._payloads = {p.payload_bytes: bytes(p.payload_bytes) for p in self._load.publishers}
         self._outages = outages(scenario, self._overlay)
         self._nodes = {name: _Node(name, self._broker(name, 1)) for name in self._overlay.brokers}
@@ -131,6 +133,7 @@ class World:
             checker.deliveries,
             self._hops,
             events,
+            tuple(self._warnings),
         )
 
     # ---- the beginning and the end
@@ -179,14 +182,14 @@ class World:
 
     # ---- events
 
-    def _schedule(self, publisher: Publisher, said: Iterator[Publication]) -> None:
+    def _schedule(self, publisher: Speaker, said: Iterator[Publication]) -> None:
         publication = next(said, None)
         if publication is not None:
             at = publication.at
             self._agenda.add(at, PUBLICATION, self._publish, publisher, said, publication)
 
     def _publish(
-        self, publisher: Publisher, said: Iterator[Publication], what: Publication, now: float
+        self, publisher: Speaker, said: Iterator[Publication], what: Publication, now: float
     ) -> None:
         node = self._nodes[publisher.broker]
         if node.alive:
@@ -197,7 +200,7 @@ class World:
             self._unpublished += 1
         self._schedule(publisher, said)
 
-    def _message(self, node: _Node, publisher: Publisher, what: Publication) -> Message:
+    def _message(self, node: _Node, publisher: Speaker, what: Publication) -> Message:
         contract, topic = what.contract, publisher.topic
         if contract == BEST_EFFORT:
             contract = node.broker.default_contract(topic)
@@ -282,6 +285,8 @@ class World:
                 self._checker.stored(effect.parcel.message.id)
             elif type(effect) is Forget:
                 node.disk.forget(effect.message, effect.destinations)
+            elif type(effect) is Warn:
+                self._warnings[f"{node.name}: {effect.text}"] = None
             else:
                 assert_never(effect)
         wake_at = node.broker.wake_at()

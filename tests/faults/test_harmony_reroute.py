@@ -1,0 +1,61 @@
+"""`reroute = true`: live brokers lose nothing while a way is left, whatever fails silently."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.cut_off import cut_off_spells, lost_in_vain
+from support.two_worlds import live
+
+from tidings.sim.faults import outages
+from tidings.sim.scenario import load
+
+REROUTE = Path(__file__).parent / "harmony-reroute.toml"
+KILLED = Path(__file__).parent / "harmony-killed.toml"
+NEEDS_S = 0.5  # what a message may need, by a detour, on a busy machine
+CUT_OFF_S = 8.5  # from when on nothing reaches n1
+TELLS_AFTER_S = 1.0  # three missed probes, 0.5 s apart
+
+# A broker that is killed takes with it what it has acknowledged and emulation still holds back, as
+# if it were on the link: 12 ms of messages, and as many more as the machine was busy for.
+KILLED_S, HELD_S = 6.0, 0.15
+
+RATE_PER_S = 20.0
+
+
+def test_what_is_planned_to_cut_a_broker_off_is_seen_to_do_so() -> None:
+    scenario = load(REROUTE)
+    overlay = scenario.overlay()
+    broken = outages(scenario, overlay)
+    assert cut_off_spells(overlay, broken, "n2", "n1")[0][0] == CUT_OFF_S
+    assert cut_off_spells(overlay, broken, "n2", "n5") == []
+    scenario = load(KILLED)
+    broken = outages(scenario, overlay)
+    assert cut_off_spells(overlay, broken, "n2", "n1") == []
+    assert cut_off_spells(overlay, broken, "n2", "n5")[0][0] == KILLED_S
+
+
+@pytest.mark.timing
+def test_a_silent_link_costs_no_message_unless_nothing_else_is_left(tmp_path: Path) -> None:
+    account = live(REROUTE, tmp_path / "traces")
+    assert lost_in_vain(REROUTE, account, NEEDS_S) == []
+    lost = {subscription.split("/")[0] for _, _, subscription in account.lost}
+    assert lost == {"n1"}, "its links fail for good"
+    around = [
+        hops
+        for hops in account.hops.values()
+        if ("n2", "n5") in hops and {("n1", "n5"), ("n3", "n5")} & set(hops)
+    ]
+    assert len(around) >= TELLS_AFTER_S * RATE_PER_S, "each by itself, until the probes tell"
+
+
+@pytest.mark.timing
+def test_a_killed_broker_on_the_way_costs_what_it_held_and_no_more(tmp_path: Path) -> None:
+    account = live(KILLED, tmp_path / "traces")
+    lost = lost_in_vain(KILLED, account, NEEDS_S)
+    assert [at for at, _, _ in lost if not KILLED_S - HELD_S < at < KILLED_S + HELD_S] == []
+    by_n5 = [hops for hops in account.hops.values() if hops[0] == ("n2", "n5")]
+    assert len(by_n5) >= RATE_PER_S / 2, "it was on the way"
+    last = account.hops["t1", account.publications["t1"] - 1]
+    assert ("n2", "n5") not in last, "nobody tries it any more"
