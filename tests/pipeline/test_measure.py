@@ -14,11 +14,14 @@ from tidings.pipeline import headline
 from tidings.pipeline.files import finished_points
 from tidings.pipeline.jobs import measure as job
 from tidings.pipeline.jobs.grid import Point, points_of, read_spec
-from tidings.pipeline.jobs.measure import LATENESS_RATIOS, MEASURES, measure, over_topologies
+from tidings.pipeline.jobs.measure import measure, over_topologies
+from tidings.pipeline.jobs.question import Question
 from tidings.pipeline.jobs.sweep import sweep
 from tidings.pipeline.transforms.metrics import FIGURES
 
 pytestmark = pytest.mark.xdist_group("spark")
+
+FIGURES_OF_RUNS = Question(FIGURES)
 
 
 def silent(done: int, points: int) -> None:
@@ -37,10 +40,6 @@ def out(points: list[Point], spark: SparkSession, tmp_path_factory: pytest.TempP
     return folder / "out"
 
 
-def names(points: list[Point]) -> set[str]:
-    return {point.name for point in points}
-
-
 def test_points_are_measured_in_turns_as_the_headline_has_them(
     out: Path, points: list[Point], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,10 +47,11 @@ def test_points_are_measured_in_turns_as_the_headline_has_them(
     monkeypatch.setattr(job, "DELIVERIES_AT_ONCE", sum(some))
     seen: list[tuple[int, int]] = []
     found = measure(
-        lambda: spark, out, "tiny", names(points), MEASURES, lambda *now: seen.append(now)
+        lambda: spark, out, "tiny", points, FIGURES_OF_RUNS, lambda *now: seen.append(now)
     )
     assert seen == [(0, 4), (3, 4), (4, 4)]
-    numbers = found[found["at"].isna()].set_index(["run", "metric"])["value"]
+    assert found[["at", "subscription"]].isna().all(axis=None)
+    numbers = found.set_index(["run", "metric"])["value"]
     tables = headline.read_tables(out)
     for point in points:
         rows = {
@@ -60,30 +60,55 @@ def test_points_are_measured_in_turns_as_the_headline_has_them(
         expected = headline.summary(rows)
         for metric in FIGURES:
             assert numbers[point.name, metric] == pytest.approx(getattr(expected, metric))
-    assert set(found["at"].dropna()) <= set(LATENESS_RATIOS)
 
 
 def test_what_is_measured_is_not_measured_again(
     out: Path, points: list[Point], spark: SparkSession
 ) -> None:
-    first = measure(lambda: spark, out, "tiny", names(points), MEASURES, silent)
-    again = measure(pytest.fail, out, "tiny", names(points), MEASURES, silent)
+    first = measure(lambda: spark, out, "tiny", points, FIGURES_OF_RUNS, silent)
+    again = measure(pytest.fail, out, "tiny", points, FIGURES_OF_RUNS, silent)
     pd.testing.assert_frame_equal(first, again)
-    some = {points[0].name}
-    assert set(measure(pytest.fail, out, "tiny", some, MEASURES, silent)["run"]) == some
+    one = measure(pytest.fail, out, "tiny", points[:1], FIGURES_OF_RUNS, silent)
+    assert set(one["run"]) == {points[0].name}
+
+
+def test_another_question_is_measured_anew(
+    out: Path, points: list[Point], spark: SparkSession
+) -> None:
+    for question in (
+        Question(("delay_cdf",), "delay", (0.01, 0.02)),
+        Question(("delay_cdf",), "delay", (0.01, 0.03)),
+    ):
+        found = measure(lambda: spark, out, "tiny", points[:1], question, silent)
+        assert set(found["at"]) == set(question.at)
+    measure(pytest.fail, out, "tiny", points[:1], question, silent)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Question(("loss_ratio",), "time", bin_s=2.0),
+        Question(("loss_ratio",), "time", bin_s=1.0, subscription="n1/s1:t"),
+        Question(("delay_mean_s",), "time", bin_s=1.0),
+        Question(("loss_ratio",), "subscriber", bin_s=1.0),
+        Question(("loss_ratio",), "time", at=(0.1,), bin_s=1.0),
+    ],
+)
+def test_questions_that_differ_at_all_are_told_apart(other: Question) -> None:
+    assert job._maker(other) != job._maker(Question(("loss_ratio",), "time", bin_s=1.0))
 
 
 def test_a_point_that_left_other_rows_is_measured_again(
     out: Path, points: list[Point], spark: SparkSession
 ) -> None:
-    before = measure(lambda: spark, out, "tiny", names(points), MEASURES, silent)
+    before = measure(lambda: spark, out, "tiny", points, FIGURES_OF_RUNS, silent)
     row = point_files(out)[0]
     table = pq.ParquetFile(row).read()
     column = table.schema.get_field_index("digest")
     pq.write_table(table.set_column(column, table.schema.field(column), [["other"]]), row)
     seen: list[tuple[int, int]] = []
     after = measure(
-        lambda: spark, out, "tiny", names(points), MEASURES, lambda *now: seen.append(now)
+        lambda: spark, out, "tiny", points, FIGURES_OF_RUNS, lambda *now: seen.append(now)
     )
     assert seen[0] == (3, 4)
     pd.testing.assert_frame_equal(before, after)
@@ -108,3 +133,22 @@ def test_means_over_topologies_with_their_confidence() -> None:
     assert both["ci"] == pytest.approx(0.05 * 12.706, rel=1e-3)  # Student's t for two samples
     assert isnan(found["on_time_ratio", 0.2]["ci"])
     assert (found["lateness_cdf", 1.5]["mean"], found["lateness_cdf", 1.5]["runs"]) == (0.25, 1)
+
+
+def test_means_of_subscribers_stand_under_their_labels() -> None:
+    measured = pd.DataFrame(
+        [
+            ("a", "direct", "loss_ratio", "n1/s1:t", 0.1),
+            ("b", "direct", "loss_ratio", "n1/s1:t", 0.3),
+            ("a", "direct", "loss_ratio", None, 0.4),
+            ("b", "direct", "loss_ratio", None, 0.8),
+        ],
+        columns=["run", "strategy", "metric", "subscription", "value"],
+    ).assign(at=float("nan"))
+    lines = pd.DataFrame({"run": ["a", "b"], "setting": "", "x": float("nan")})
+    rows = over_topologies(measured, lines, {"n1/s1:t": "s1.t"}).to_dict("records")
+    assert {row["x"]: (row["mean"], row["runs"]) for row in rows} == {
+        "s1.t": (pytest.approx(0.2), 2),
+        "mean": (pytest.approx(0.6), 2),
+    }
+    assert all(row["ci"] > 0 for row in rows)

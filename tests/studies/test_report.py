@@ -106,7 +106,7 @@ def test_the_figure_says_what_made_it(
     path = draw(study, a_result(study), tmp_path / "figure.png")
     assert path.read_bytes()[:8] == PNG
     (figure,) = figures
-    assert "full run: 2 topologies, 0.05 min" in figure.get_suptitle()
+    assert "full run: 2 seeds, 0.05 min" in figure.get_suptitle()
     panel = figure.axes[0]
     curves = [line for line in panel.lines if line.get_label() in ("d-tree", "d-tree, calm")]
     assert [tuple(line.get_ydata()) for line in curves] == [(1.0, 0.8, 0.6)]
@@ -123,4 +123,4 @@ def test_the_figure_says_what_made_it(
 def test_a_quick_result_says_so(tmp_path: Path) -> None:
     result = a_result(read_study(a_study_file(tmp_path), quick=True))
     assert result.quick
-    assert result.made_by() == "quick run: 2 topologies, 0.0333333 min of simulated time each"
+    assert result.made_by() == "quick run: 2 seeds, 0.0333333 min of simulated time each"

@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-from support.studies import a_study_file
+from support.studies import STUDY, a_study_file
 from typer.testing import CliRunner, Result
 
 from tidings.cli.main import app
 
 pytestmark = pytest.mark.xdist_group("spark")
+
+PROJECT = Path(__file__).parents[2]
 
 
 def tidings(*arguments: object) -> Result:
@@ -69,3 +71,37 @@ def test_a_study_runs_resumes_and_is_read_by_scripts_and_people(tmp_path: Path) 
     assert "Trees never reroute." in " ".join(shown.stdout.split())
     assert "1 claims hold, 1 do not, 1 not judged" in shown.stdout
     assert f"Next, for hours: tidings study run {path}" in shown.stdout
+
+
+def test_a_study_of_subscribers_runs_and_names_them(tmp_path: Path) -> None:
+    study = STUDY.replace("links.failure_probability", "subscriber").replace(
+        '"delivery_ratio", "packets_per_subscriber"', '"delay_mean_s", "loss_ratio"'
+    )
+    grid = """
+[grid]
+"broker.strategy" = ["direct"]
+"links.processing_ms" = [0]
+"run.seed" = [1, 2]
+"run.seconds" = [2]
+"""
+    claim = """
+[[claim]]
+id = "as-far-as-it-is"
+text = "The direct path to n5 takes 12 ms"
+paper = 0.012
+metric = "delay_mean_s"
+strategy = "direct"
+x = "s5.t1"
+kind = "near"
+tolerance = 0.0001
+"""
+    path = a_study_file(tmp_path, study, grid, claim)
+    (tmp_path / "tiny.toml").write_text((PROJECT / "scenarios" / "harmony.toml").read_text())
+    said = tidings("run", path, "--out", tmp_path / "out", "--master", "local[2]", "--json")
+    assert said.exit_code == 0, said.output
+    found = json.loads(said.stdout)
+    delays = {p["x"]: p["mean"] for p in found["points"] if p["metric"] == "delay_mean_s"}
+    labels = ["s1.t1", "s1.t2", "s3.t3", "s4.t2", "s5.t1", "s5.t3"]
+    assert list(delays) == [*labels, "mean"]
+    assert delays["mean"] == pytest.approx(sum(delays[label] for label in labels) / 6)
+    assert [claim["verdict"] for claim in found["claims"]] == ["holds"]

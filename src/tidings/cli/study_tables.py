@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from rich.box import SIMPLE
 from rich.table import Table
@@ -10,8 +11,9 @@ from rich.text import Text
 
 from tidings.studies.claims import Finding
 from tidings.studies.report import Mean, Result
-from tidings.studies.wording import AMOUNTS, SHARES, TITLES
+from tidings.studies.wording import TITLES, Unit, X, told, unit
 
+MAX_ROWS = 50  # of a table; a longer course is shown at fewer x, and whole in the figure
 COLOURS = {"holds": "green", "does not hold": "red", "not judged": "yellow"}
 
 
@@ -19,17 +21,18 @@ def metric_tables(result: Result) -> Iterator[Table]:
     """One row per x, one column per strategy and setting."""
     for metric in dict.fromkeys(mean.metric for mean in result.points):
         means = [mean for mean in result.points if mean.metric == metric]
-        unit, factor, decimals = _scale(metric)
-        title = f"{TITLES[metric]}{unit}"
+        written, every = unit(metric), _xs(means)
+        step = ceil(len(every) / MAX_ROWS)
+        parts = [TITLES[metric], written.name, f"one x of {step}" if step > 1 else ""]
+        title = ", ".join(part for part in parts if part)
         table = Table(title=title, title_justify="left", box=SIMPLE, show_edge=False)
         found = {(mean.x, _line(mean)): mean for mean in means}
         lines = dict.fromkeys(_line(mean) for mean in means)
         table.add_column("x")
         for line in lines:
             table.add_column(line, justify="right")
-        for x in sorted({mean.x for mean in means}):
-            cells = [_cell(found.get((x, line)), factor, decimals) for line in lines]
-            table.add_row(f"{x:g}", *cells)
+        for x in every[::step]:
+            table.add_row(told(x), *(_cell(found.get((x, line)), written) for line in lines))
         yield table
 
 
@@ -54,17 +57,15 @@ def _line(mean: Mean) -> str:
     return f"{mean.strategy}\n{setting}" if setting else mean.strategy
 
 
-def _cell(mean: Mean | None, factor: float, decimals: int) -> str:
+def _xs(means: list[Mean]) -> list[X]:
+    """Numbers by size; categories have no order but that of the study."""
+    numbers = sorted({mean.x for mean in means if not isinstance(mean.x, str)})
+    return [*numbers, *dict.fromkeys(mean.x for mean in means if isinstance(mean.x, str))]
+
+
+def _cell(mean: Mean | None, written: Unit) -> str:
     if mean is None:
         return ""
+    _, factor, decimals = written
     value = f"{mean.mean * factor:.{decimals}f}"
     return value if mean.ci is None else f"{value}±{mean.ci * factor:.{decimals}f}"
-
-
-def _scale(metric: str) -> tuple[str, float, int]:
-    """Its unit, the factor to it, and decimals."""
-    if metric in SHARES:
-        return ", %", 100, 2
-    if metric in AMOUNTS:
-        return "", 1, 0
-    return (", ms", 1000, 1) if metric.endswith("_s") else ("", 1, 3)

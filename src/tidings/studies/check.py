@@ -4,53 +4,69 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from math import isnan
 from typing import TYPE_CHECKING
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.measure import LATENESS_CDF, MEASURES
-from tidings.studies.claims import COURSES, Claim
+from tidings.pipeline.jobs.grid import Spec
+from tidings.pipeline.jobs.question import MEASURES
+from tidings.studies.about import COURSES_OVER, READ_WITH, SUBSCRIBER, About
+from tidings.studies.claims import COURSES, EVERY, Claim
 
 if TYPE_CHECKING:
     from tidings.studies.spec import Study
 
-LATENESS = "lateness"  # the x of a distribution, which no parameter gives
 SEED = "run.seed"  # draws the topology
 
 
-def check(study: Study) -> None:
-    """A `ConfigError` for the first thing in the file that does not fit."""
-    _check_figure(study)
-    for metric in study.about.only:
-        _among(metric, study.about.metrics, study.spec.source, "study.only")
-    for claim in study.claims:
-        _check_sides(claim, study)
-        _check_rule(claim, study.spec.source)
-    for name, times in Counter(claim.id for claim in study.claims).items():
-        if times > 1:
-            accepted = "an id that no other claim has"
-            raise ConfigError(study.spec.source, "claim.id", name, accepted)
-
-
-def _check_figure(study: Study) -> None:
-    source, about, grid = study.spec.source, study.about, study.spec.grid
+def check_figure(about: About, spec: Spec) -> None:
+    """A `ConfigError` for the first thing in the figure that does not fit."""
+    source, grid = spec.source, spec.grid
     if about.lines not in grid:
         raise ConfigError(source, "grid", list(grid), f"a grid with {about.lines}")
     parameters = [name for name in grid if name not in (about.lines, SEED)]
-    _among(about.x, (*parameters, LATENESS), source, "study.x")
-    if about.x != LATENESS and not all(isinstance(value, int | float) for value in grid[about.x]):
+    _among(about.x, (*parameters, *COURSES_OVER), source, "study.x")
+    if about.x in grid and not all(isinstance(value, int | float) for value in grid[about.x]):
         raise ConfigError(source, f"grid.{about.x}", grid[about.x], "numbers, as they are on x")
-    distributions = [name for name in MEASURES if name == LATENESS_CDF]
-    numbers = [name for name in MEASURES if name not in distributions]
+    _check_course(about, source)
     for metric in about.metrics:
-        accepted = distributions if about.x == LATENESS else numbers
-        _among(metric, accepted, source, "study.metrics")
-        _check_part(metric, study)
+        _among(metric, MEASURES[about.over()], source, "study.metrics")
+        _check_part(metric, about, spec)
+    for metric in about.only:
+        _among(metric, about.metrics, source, "study.only")
 
 
-def _check_part(metric: str, study: Study) -> None:
+def check_claims(study: Study) -> None:
+    """A `ConfigError` for the first claim that cannot be judged."""
+    source = study.spec.source
+    for claim in study.claims:
+        _check_sides(claim, study)
+        _check_rule(claim, source)
+        if study.about.x == SUBSCRIBER and claim.kind in COURSES:
+            accepted = "near, at least or at most, as subscribers have no order"
+            raise ConfigError(source, f"claim {claim.id}: kind", claim.kind, accepted)
+    for name, times in Counter(claim.id for claim in study.claims).items():
+        if times > 1:
+            raise ConfigError(source, "claim.id", name, "an id that no other claim has")
+
+
+def _check_course(about: About, source: str) -> None:
+    """What says how a course is read belongs to a figure that has one."""
+    for name, xs in READ_WITH.items():
+        value = getattr(about, name)
+        if value is not None and about.x not in xs:
+            accepted = f"nothing, unless x is {' or '.join(xs)}"
+            raise ConfigError(source, f"study.{name}", value, accepted)
+    if about.at and not all(before < after for before, after in pairwise(about.at)):
+        raise ConfigError(source, "study.at", about.at, "numbers that rise")
+    if about.x == SUBSCRIBER and about.scale == "log":
+        raise ConfigError(source, "study.scale", about.scale, "linear, as x is subscribers")
+
+
+def _check_part(metric: str, about: About, spec: Spec) -> None:
     """A mean is over topologies alone, never over two values of a parameter."""
-    source, about, grid = study.spec.source, study.about, study.spec.grid
+    source, grid = spec.source, spec.grid
     part, place = about.only.get(metric, {}), f"study.only.{metric}"
     for name, value in part.items():
         _among(name, grid, source, place)
@@ -72,7 +88,7 @@ def _check_sides(claim: Claim, study: Study) -> None:
                 strategies = study.strategies(key.setting)
                 _among(key.strategy, strategies, source, f"{place}: strategy")
                 _among(key.metric, study.about.metrics, source, f"{place}: metric")
-                _among(key.x, study.xs(key.setting), source, f"{place}: x")
+                _among(key.x, study.places(key.setting), source, f"{place}: x")
 
 
 def _check_rule(claim: Claim, source: str) -> None:
@@ -82,7 +98,7 @@ def _check_rule(claim: Claim, source: str) -> None:
     if claim.kind not in COURSES and isnan(claim.expected()):
         accepted = f"a number to be {claim.kind}, as the paper's figure is in words"
         raise ConfigError(source, f"{place}: value", claim.value, accepted)
-    if claim.kind in COURSES and isinstance(claim.x, float | int):
+    if claim.kind in COURSES and claim.x != EVERY and not isinstance(claim.x, tuple):
         raise ConfigError(source, f"{place}: x", claim.x, f"several x, to be {claim.kind}")
 
 

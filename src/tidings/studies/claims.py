@@ -6,7 +6,8 @@
     paper = 1.2                       # the paper's figure: a number, or words
     metric = "packets_per_subscriber"
     strategy = "dcrd"                 # or a list: then it must hold for each
-    x = 0.1                           # or a list, or "every", the default: at each
+    x = 0.1                           # or a list, or "every", the default: at each; of
+                                      # subscriptions their labels, or "mean" over all of them
     over = { strategy = "d-tree" }    # or minus = {...}; what is not said is as on this side
     kind = "near"                     # one of `JUDGES`
     value = 1.2                       # absent: the paper's number
@@ -26,10 +27,11 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from tidings.studies.judges import JUDGES, Series
-from tidings.studies.wording import Form, shown
+from tidings.studies.wording import Form, X, shown, told
 
 Kind = Literal["near", "at least", "at most", "rising", "falling", "flat", "peaking"]
 Verdict = Literal["holds", "does not hold", "not judged"]
+EVERY = "every"
 COURSES = ("rising", "falling", "flat", "peaking")  # about all x together; they expect no number
 
 
@@ -39,7 +41,7 @@ class Key(NamedTuple):
     setting: str
     strategy: str
     metric: str
-    x: float
+    x: X
 
 
 class Other(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +50,7 @@ class Other(Struct, frozen=True, forbid_unknown_fields=True):
     setting: str | None = None
     strategy: str | None = None
     metric: str | None = None
-    x: float | None = None
+    x: X | None = None
 
 
 class Claim(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -60,7 +62,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     kind: Kind
     section: str = ""  # absent: the study's
     setting: str = ""  # absent: the study's first
-    x: float | Annotated[tuple[float, ...], Meta(min_length=1)] | Literal["every"] = "every"
+    x: X | Annotated[tuple[X, ...], Meta(min_length=1)] = EVERY
     minus: Other | None = None
     over: Other | None = None
     value: float | None = None
@@ -70,10 +72,10 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def strategies(self) -> tuple[str, ...]:
         return (self.strategy,) if isinstance(self.strategy, str) else self.strategy
 
-    def xs(self, every: tuple[float, ...]) -> tuple[float, ...]:
-        if self.x == "every":
+    def xs(self, every: tuple[X, ...]) -> tuple[X, ...]:
+        if self.x == EVERY:
             return every
-        return self.x if isinstance(self.x, tuple) else (float(self.x),)
+        return self.x if isinstance(self.x, tuple) else (self.x,)
 
     def expected(self) -> float:
         """The number that ours is compared with; NaN where there is none."""
@@ -87,7 +89,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             return "difference"
         return "factor" if self.over else "value"
 
-    def sides(self, strategy: str, x: float) -> Iterator[Key]:
+    def sides(self, strategy: str, x: X) -> Iterator[Key]:
         """The one or two means that our number is made of."""
         yield Key(self.setting, strategy, self.metric, x)
         if other := self.minus or self.over:
@@ -111,7 +113,7 @@ class Finding(Struct, frozen=True):
     why: str
 
 
-def judge(claim: Claim, means: Mapping[Key, float], every: tuple[float, ...]) -> Finding:
+def judge(claim: Claim, means: Mapping[Key, float], every: tuple[X, ...]) -> Finding:
     """The verdict on a claim; `every` is each x of its setting."""
     series: Series = {}
     for strategy in claim.strategies():
@@ -155,4 +157,4 @@ def _finding(claim: Claim, ours: float | None, verdict: Verdict, why: str) -> Fi
 
 def _named(key: Key) -> str:
     place = f" in setting {key.setting}" if key.setting else ""
-    return f"{key.metric} of {key.strategy} at {key.x:g}{place}"
+    return f"{key.metric} of {key.strategy} at {told(key.x)}{place}"

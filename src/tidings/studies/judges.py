@@ -10,7 +10,9 @@ from itertools import pairwise
 from math import inf, isnan
 from typing import NamedTuple
 
-Series = dict[str, list[tuple[float, float]]]  # by strategy: x and our number
+from tidings.studies.wording import X, told
+
+Series = dict[str, list[tuple[X, float]]]  # by strategy: x and our number
 Course = list[float]
 
 GRAIN = 1e-9  # or floats would refuse that 0.3 - 0.1 is 0.2
@@ -58,7 +60,7 @@ def peaking(series: Series, expected: float, tolerance: float) -> Judged:
     strategy = min(falls, key=lambda name: falls[name])
     rows = series[strategy]
     (peak_x, peak), (last_x, last) = max(rows, key=lambda row: row[1]), rows[-1]
-    where = f"{strategy}, from its largest at {peak_x:g} to {last_x:g}"
+    where = f"{strategy}, from its largest at {told(peak_x)} to {told(last_x)}"
     return Judged(falls[strategy] > GRAIN, last - peak, where)
 
 
@@ -75,7 +77,9 @@ JUDGES: dict[str, Callable[[Series, float, float], Judged]] = {
 
 def _worst(series: Series, excess: Callable[[float], float]) -> Judged:
     """The number that goes beyond what is allowed by most; one that is none is beyond all."""
-    cases = [(excess(v), v, f"{name} at {x:g}") for name, rows in series.items() for x, v in rows]
+    cases = [
+        (excess(v), v, f"{name} at {told(x)}") for name, rows in series.items() for x, v in rows
+    ]
     beyond, ours, where = max(cases, key=lambda case: inf if isnan(case[0]) else case[0])
     return Judged(beyond <= GRAIN, ours, where)
 
@@ -85,7 +89,7 @@ def _worst_course(series: Series, falls_by: Callable[[Course], float]) -> Judged
     cases = {name: falls_by(_course(rows)) for name, rows in series.items()}
     strategy = max(cases, key=lambda name: cases[name])
     (first_x, first), *_, (last_x, last) = series[strategy]
-    where = f"{strategy}, from {first_x:g} to {last_x:g}"
+    where = f"{strategy}, from {told(first_x)} to {told(last_x)}"
     return Judged(cases[strategy] <= 0, last - first, where)
 
 
@@ -95,5 +99,5 @@ def _falls_by(course: Course, tolerance: float) -> float:
     return max(*steps, GRAIN - (course[-1] - course[0]))
 
 
-def _course(rows: list[tuple[float, float]]) -> Course:
+def _course(rows: list[tuple[X, float]]) -> Course:
     return [number for _, number in rows]

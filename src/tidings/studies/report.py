@@ -14,13 +14,14 @@ from tidings.pipeline.jobs.analyse import replaced
 from tidings.pipeline.jobs.grid import Point
 from tidings.studies.claims import Finding, Key, judge
 from tidings.studies.spec import Study
+from tidings.studies.wording import X
 
 
 class Mean(Struct, frozen=True):
     """One point of the figure: a mean over topologies."""
 
     strategy: str
-    x: float
+    x: X  # a number; or the label of a subscription, or "mean" over them
     metric: str
     mean: float
     ci: float | None  # half the width of the 95 % confidence interval; one run has none
@@ -43,10 +44,12 @@ class Result(Struct, frozen=True):
     claims: list[Finding]
 
     def made_by(self) -> str:
-        """How much lies behind the numbers."""
+        """How much lies behind the numbers; a seed draws what its topology leaves to chance."""
         kind = "quick run" if self.quick else "full run"
-        topologies = "1 topology" if self.topologies == 1 else f"{self.topologies} topologies"
-        return f"{kind}: {topologies}, {self.seconds / 60:g} min of simulated time each"
+        length = f"{self.seconds / 60:g} min of simulated time"
+        if self.topologies == 1:
+            return f"{kind}: 1 seed, {length}"
+        return f"{kind}: {self.topologies} seeds, {length} each"
 
 
 def result_of(study: Study, points: list[Point], table: pd.DataFrame) -> Result:
@@ -87,5 +90,5 @@ def _keys(study: Study) -> list[Key]:
         for metric in study.about.metrics
         for setting in study.settings()
         for strategy in study.strategies(setting)
-        for x in study.xs(setting)
+        for x in study.places(setting)
     ]

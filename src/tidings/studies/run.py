@@ -11,6 +11,7 @@ import pandas as pd
 from tidings.pipeline.jobs.grid import Point, points_of
 from tidings.pipeline.jobs.measure import STRATEGY, Session, measure, over_topologies
 from tidings.pipeline.jobs.sweep import Progress, Report, sweep
+from tidings.studies.about import SUBSCRIBER
 from tidings.studies.report import Result, result_of
 from tidings.studies.spec import Study
 
@@ -29,9 +30,11 @@ def run(study: Study, out: Path, session: Session, watch: Watch) -> tuple[Report
     if report.interrupted or len(report.failures) == report.points:
         return report, None
     with watch(f"{name}, metrics") as tell:
-        names, metrics = {point.name for point in points}, study.about.metrics
-        measured = measure(session, out, name, names, metrics, tell)
-    table = over_topologies(shown_of(measured, study, points), lines_of(study, points))
+        measured = measure(session, out, name, points, study.question(), tell)
+    shown, lines = shown_of(measured, study, points), lines_of(study, points)
+    table = over_topologies(
+        shown, lines, study.axis.labels if study.about.x == SUBSCRIBER else None
+    )
     return report, result_of(study, points, table)
 
 
@@ -48,7 +51,7 @@ def shown_of(measured: pd.DataFrame, study: Study, points: list[Point]) -> pd.Da
 
 
 def lines_of(study: Study, points: list[Point]) -> pd.DataFrame:
-    """Where each run belongs in the figure; a distribution finds its x itself."""
+    """Where each run belongs in the figure; a course finds its x itself."""
     about = study.about
     lines = pd.DataFrame(
         {

@@ -8,7 +8,7 @@ The sweep (`scenario`, `[grid]`, `[setting.NAME]`, `[quick]`) is read as any oth
     paper = "DCRD"
     figure = "Figure 2"
     section = "IV.D.1"
-    x = "links.failure_probability"   # a parameter of the grid, or "lateness"
+    x = "links.failure_probability"   # a parameter of the grid; or see `about`
     metrics = ["delivery_ratio", "on_time_ratio"]
     lines = "broker.strategy"         # the parameter with a line for each value, if another
     only = { delivery_ratio = { "broker.transmissions" = 1 } } # a metric of a part of the grid
@@ -20,33 +20,22 @@ The sweep (`scenario`, `[grid]`, `[setting.NAME]`, `[quick]`) is read as any oth
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.document import convert, read_toml
 from tidings.core.errors import ConfigError
 from tidings.pipeline.jobs.grid import Spec, read_spec
-from tidings.pipeline.jobs.measure import LATENESS_RATIOS, STRATEGY
-from tidings.studies.check import LATENESS, check
+from tidings.pipeline.jobs.measure import MEAN
+from tidings.pipeline.jobs.question import Question
+from tidings.studies.about import SUBSCRIBER, About
+from tidings.studies.axes import Axis, axis_of
+from tidings.studies.check import check_claims, check_figure
 from tidings.studies.claims import Claim
+from tidings.studies.wording import X
 
 FOLDER = "studies"
-
-
-class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the figure shows."""
-
-    title: str
-    paper: str
-    figure: str
-    section: str
-    x: str
-    metrics: Annotated[tuple[str, ...], Meta(min_length=1)]
-    scale: Literal["linear", "log"] = "linear"  # of x
-    lines: str = STRATEGY  # of the grid: each value is what claims and results call a strategy
-    only: dict[str, dict[str, Any]] = field(default_factory=dict)  # by metric: values of the grid
 
 
 class Study(Struct, frozen=True):
@@ -56,6 +45,7 @@ class Study(Struct, frozen=True):
     about: About
     spec: Spec
     claims: tuple[Claim, ...]
+    axis: Axis
     quick: bool = False
 
     def settings(self) -> tuple[str, ...]:
@@ -66,11 +56,21 @@ class Study(Struct, frozen=True):
         """In the order of the file."""
         return tuple(map(str, self.spec.grid_of(setting)[self.about.lines]))
 
-    def xs(self, setting: str) -> tuple[float, ...]:
+    def xs(self, setting: str) -> tuple[X, ...]:
         """Every x that the figure has in a setting."""
-        if self.about.x == LATENESS:
-            return LATENESS_RATIOS
-        return tuple(map(float, self.spec.grid_of(setting)[self.about.x]))
+        return self.axis.xs[setting]
+
+    def places(self, setting: str) -> tuple[X, ...]:
+        """Every x, and what else a number can be looked up at."""
+        return (*self.xs(setting), MEAN) if self.about.x == SUBSCRIBER else self.xs(setting)
+
+    def question(self) -> Question:
+        """What it asks of each run."""
+        about, labels = self.about, self.axis.labels
+        ids = [id for id, label in labels.items() if label == about.subscriber]
+        return Question(
+            about.metrics, about.over(), about.places(), about.stretch_s(), next(iter(ids), None)
+        )
 
 
 class _Argument(Struct, frozen=True):
@@ -85,13 +85,17 @@ def read_study(path: Path, quick: bool = False) -> Study:
     spec = read_spec(path)
     argument = convert(read_toml(path), _Argument, str(path))
     about, first = argument.study, next(iter(spec.settings), "")
+    check_figure(about, spec)
     claims = tuple(
         replace(claim, section=claim.section or about.section, setting=claim.setting or first)
         for claim in argument.claim
     )
-    study = Study(spec.name, about, spec, claims)
-    check(study)  # the whole of it: a quick run may lack points, and then does not judge
-    return replace(study, spec=spec.quickened(), quick=True) if quick else study
+    study = Study(spec.name, about, spec, claims, axis_of(about, spec))
+    check_claims(study)  # of the whole: a quick run may lack points, and then does not judge
+    if not quick:
+        return study
+    short = spec.quickened()
+    return replace(study, spec=short, axis=axis_of(about, short), quick=True)
 
 
 def find_study(name: str) -> Path:

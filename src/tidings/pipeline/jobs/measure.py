@@ -10,34 +10,28 @@ two simulated hours of DCRD's setup), so that every other question can still be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import nan
 from pathlib import Path
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from tidings.core.errors import TidingsError
 from tidings.core.trace import SCHEMA_VERSION
 from tidings.pipeline.files import finished_points, read_files
 from tidings.pipeline.jobs.analyse import interval_factor, persisted, replaced
-from tidings.pipeline.outcomes import OUTCOME_COLUMNS
-from tidings.pipeline.sources import Traces, read_traces
-from tidings.pipeline.transforms import metrics
-from tidings.pipeline.transforms.lateness import lateness_cdf
-from tidings.pipeline.transforms.outcomes import outcomes
+from tidings.pipeline.jobs.grid import Point
+from tidings.pipeline.jobs.question import Material, Question, answers, needed
+from tidings.pipeline.sources import read_traces
 
 MEASURED = "measured"
-LATENESS_CDF = "lateness_cdf"
 STRATEGY = "broker.strategy"  # what trace rows know; other parameters only the point knows
-MEASURES = (*metrics.FIGURES, LATENESS_CDF)
-
-# Where the distribution of lateness is read: in steps of 5 % up to three deadlines.
-LATENESS_RATIOS = tuple(1 + step / 20 for step in range(41))
+MEAN = "mean"  # the place of a mean over subscriptions
 
 DELIVERIES_AT_ONCE = 2_500_000  # 1 GB, Spark's default for local mode, suffices for them
 
@@ -50,7 +44,8 @@ MEASURED_SCHEMA = pa.schema(
         pa.field("run", pa.string(), nullable=False),
         pa.field("strategy", pa.string(), nullable=False),
         pa.field("metric", pa.string(), nullable=False),
-        pa.field("at", pa.float64()),  # where a distribution is read; null: the metric is a number
+        pa.field("subscription", pa.string()),  # null: of all that were asked about
+        pa.field("at", pa.float64()),  # where on a course; null: the metric is a number
         pa.field("value", pa.float64()),
     ]
 )
@@ -63,22 +58,24 @@ def measure(
     session: Session,
     folder: Path,
     study: str,
-    points: Collection[str],
-    measures: Sequence[str],
+    points: Sequence[Point],
+    question: Question,
     progress: Progress,
 ) -> pd.DataFrame:
-    """These of `MEASURES`, of those of these points that have finished: `MEASURED_SCHEMA`."""
-    place, maker = folder / MEASURED / f"study={study}", _maker(measures)
+    """The answers of those of these points that have finished: `MEASURED_SCHEMA`."""
+    place, maker = folder / MEASURED / f"study={study}", _maker(question)
+    seconds = {point.name: point.scenario.run.seconds for point in points}
     finished = [
         _Finished(row["point"], row["digest"] + maker, row["deliveries"], place)
         for row in finished_points(folder).to_pylist()
-        if row["study"] == study and row["point"] in points
+        if row["study"] == study and row["point"] in seconds
     ]
     missing = [point for point in finished if not point.is_measured()]
     done = len(finished) - len(missing)
     for some in _portions(missing):
         progress(done, len(finished))
-        rows = _measured(session(), folder, [point.name for point in some], measures)
+        lengths = {point.name: seconds[point.name] for point in some}
+        rows = _measured(session(), folder, lengths, question)
         for point in some:
             point.keep(rows[rows["run"] == point.name])
         done += len(some)
@@ -87,15 +84,20 @@ def measure(
     return found
 
 
-def over_topologies(measured: pd.DataFrame, lines: pd.DataFrame) -> pd.DataFrame:
+def over_topologies(
+    measured: pd.DataFrame, lines: pd.DataFrame, labels: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """Means over runs and the half-widths of their 95 % confidence intervals (Student's t).
 
     `lines` says of each run where it belongs in a figure: `setting` and `x`, and `strategy` where
-    another parameter than the routing strategy makes the lines. A distribution has an x of its own.
+    another parameter than the routing strategy makes the lines. A course has an x of its own. With
+    `labels` of subscriptions, x is such a label, or `MEAN`.
     """
     known = measured.drop(columns="strategy") if "strategy" in lines else measured
     rows = known.dropna(subset="value").merge(lines, on="run")
     rows["x"] = rows["at"].fillna(rows["x"])
+    if labels is not None:
+        rows["x"] = rows["subscription"].map(labels).fillna(MEAN)
     keys = ["setting", "strategy", "metric", "x"]
     table = rows.groupby(keys, as_index=False)["value"].agg(["mean", "std", "count"])
     table["ci"] = table["std"] * interval_factor(table["count"])
@@ -126,10 +128,9 @@ class _Finished(Struct, frozen=True):
         replaced(self.file(), lambda draft: pq.write_table(named, draft))
 
 
-def _maker(measures: Sequence[str]) -> str:
+def _maker(question: Question) -> str:
     """What a file is made by, besides trace rows."""
-    ratios = LATENESS_RATIOS if LATENESS_CDF in measures else ()
-    return f" version {SCHEMA_VERSION}: {', '.join(measures)} {ratios}"
+    return f" version {SCHEMA_VERSION}: {msgspec.json.encode(question).decode()}"
 
 
 def _portions(points: list[_Finished]) -> Iterator[list[_Finished]]:
@@ -145,27 +146,12 @@ def _portions(points: list[_Finished]) -> Iterator[list[_Finished]]:
 
 
 def _measured(
-    spark: SparkSession, folder: Path, points: list[str], measures: Sequence[str]
+    spark: SparkSession, folder: Path, seconds: Mapping[str, float], question: Question
 ) -> pd.DataFrame:
-    """The metrics of these points, in one pass over their outcomes; one row each."""
-    numbers = [name for name in measures if name != LATENESS_CDF]
-    traces, keys = read_traces(spark, folder, points), ["run", "strategy"]
-    tables = []
-    with _careful(spark), persisted(_needed(traces)) as rows:
-        if numbers:
-            figures = metrics.per_strategy(rows, traces["published"], traces["carried"])
-            wide: pd.DataFrame = figures.select(*keys, *numbers).toPandas()
-            tables.append(wide.melt(keys, numbers, "metric", "value").assign(at=nan))
-        if LATENESS_CDF in measures:
-            late: pd.DataFrame = lateness_cdf(rows, LATENESS_RATIOS).toPandas()
-            named = late.rename(columns={"ratio": "at", LATENESS_CDF: "value"})
-            tables.append(named.assign(metric=LATENESS_CDF))
-    return pd.concat(tables)
-
-
-def _needed(traces: Traces) -> DataFrame:
-    """Outcomes without what only subscribers and drops need."""
-    return outcomes(traces).drop(*set(OUTCOME_COLUMNS) - set(metrics.NEEDED), "reason")
+    """The answers of some points, whose outcomes are joined once."""
+    traces = read_traces(spark, folder, seconds)
+    with _careful(spark), persisted(needed(traces, question)) as rows:
+        return answers(Material(spark, traces, rows, seconds), question)
 
 
 @contextmanager

@@ -12,21 +12,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidings.pipeline.outcomes import LATE
+from tidings.pipeline.transforms.distribution import shares_up_to
 
 
 def lateness_cdf(outcomes: DataFrame, ratios: Sequence[float]) -> DataFrame:
     """One row per run, strategy and ratio: the share of late deliveries that took at most so many
     times their deadline. A run in which nothing was late has no rows."""
-    lateness = F.col("delay_s") / F.col("deadline_s")
-    shares = [F.count_if(lateness <= ratio) / F.count("*") for ratio in ratios]
-    rows = [
-        F.struct(F.lit(float(ratio)).alias("ratio"), share.alias("lateness_cdf"))
-        for ratio, share in zip(ratios, shares, strict=True)
-    ]
-    return (
-        outcomes.where(F.col("outcome") == LATE)
-        .groupBy("run", "strategy")
-        .agg(F.array(*rows).alias("rows"))
-        .select("run", "strategy", F.explode("rows").alias("row"))
-        .select("run", "strategy", "row.ratio", "row.lateness_cdf")
-    )
+    late = outcomes.where(F.col("outcome") == LATE)
+    shares = shares_up_to(late, F.col("delay_s") / F.col("deadline_s"), ratios)
+    return shares.withColumnsRenamed({"at": "ratio", "share": "lateness_cdf"})

@@ -1,0 +1,58 @@
+"""What does the figure of a study show? Its axes, its metrics, and what it says of itself.
+
+The x of a figure is a parameter of the grid, whose metrics are numbers of whole runs, or one of
+`COURSES_OVER`: then each run gives a course of its own, and the grid makes lines only.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, field
+
+from tidings.pipeline.jobs.measure import STRATEGY
+from tidings.pipeline.jobs.question import DELAYS_S, LATENESS_RATIOS, Over
+
+LATENESS, SUBSCRIBER, DELAY, TIME = "lateness", "subscriber", "delay", "time"
+COURSES_OVER: dict[str, Over] = {
+    LATENESS: "lateness",
+    SUBSCRIBER: "subscriber",
+    DELAY: "delay",
+    TIME: "time",
+}
+
+# Which of the fields that only courses have is read with which x.
+READ_WITH = {"at": (LATENESS, DELAY), "bin_s": (TIME,), "subscriber": (DELAY, TIME)}
+BIN_S = 10.0
+
+Scale = Literal["linear", "log"]
+Positive = Annotated[float, Meta(gt=0, le=1e9)]
+
+
+class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    title: str
+    paper: str
+    figure: str
+    section: str
+    x: str
+    metrics: Annotated[tuple[str, ...], Meta(min_length=1)]
+    scale: Scale = "linear"  # of x
+    y_scale: Scale = "linear"
+    lines: str = STRATEGY  # of the grid: each value is what claims and results call a strategy
+    only: dict[str, dict[str, Any]] = field(default_factory=dict)  # by metric: values of the grid
+    subscriber: str | None = None  # the one whose course it is; absent: all together
+    at: Annotated[tuple[Positive, ...], Meta(min_length=1)] | None = None  # where it is read
+    bin_s: Positive | None = None  # how long a stretch of time is
+
+    def over(self) -> Over:
+        """What the metrics of a run are spread over."""
+        return COURSES_OVER.get(self.x, "run")
+
+    def places(self) -> tuple[float, ...]:
+        """Where a distribution is read; nowhere, if the figure shows none."""
+        usual = {LATENESS: LATENESS_RATIOS, DELAY: DELAYS_S}
+        return usual.get(self.x, ()) if self.at is None else self.at
+
+    def stretch_s(self) -> float:
+        """The length of a stretch of time; 0 if the figure is not about time."""
+        return (self.bin_s or BIN_S) if self.x == TIME else 0.0

@@ -1,0 +1,51 @@
+"""What does the y axis say? Its unit, and no more of it than can be.
+
+Of no metric can there be less than nothing, nor a share of more than all, though a confidence bar
+may go on. A logarithmic axis begins below the smallest mean, however far the confidence goes down.
+"""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from tidings.studies.about import SUBSCRIBER, TIME, About
+from tidings.studies.report import Mean
+from tidings.studies.wording import RATES, SHARES
+
+BORDER = 0.03  # beyond 0 and 1 on an axis of shares
+FROM_ZERO = (SUBSCRIBER, TIME)  # bars, and courses that may hardly move
+DECADE = 10.0
+STEPS = (1.0, 2.0, 5.0)  # within a decade
+
+
+def scale_y(panel: Axes, about: About, metric: str, means: list[Mean]) -> None:
+    if about.y_scale == "log":
+        _limit_decades(panel, means)
+    else:
+        bottom, top = panel.get_ylim()
+        least, most = (-BORDER, 1.0 + BORDER) if metric in SHARES else (0.0, top)
+        panel.set_ylim(0.0 if about.x in FROM_ZERO else max(bottom, least), min(top, most))
+    _mark(panel, metric)
+
+
+def _limit_decades(panel: Axes, means: list[Mean]) -> None:
+    _, top = panel.get_ylim()
+    panel.set_yscale("log", nonpositive="clip")
+    panel.yaxis.set_major_locator(LogLocator(subs=STEPS))
+    panel.yaxis.set_minor_formatter(NullFormatter())
+    if seen := [mean.mean for mean in means if mean.mean > 0]:
+        panel.set_ylim(min(seen) / DECADE**0.5, max(top, max(seen) * DECADE**0.25))
+
+
+def _mark(panel: Axes, metric: str) -> None:
+    """Numbers in the unit that people use."""
+    factor, unit = 1.0, ""
+    if metric in SHARES:
+        factor, unit = 100.0, "%"
+    elif metric in RATES:
+        factor = 0.001
+        panel.set_ylabel("kB per second, on all links together")
+    elif metric.endswith("_s"):
+        panel.set_ylabel("seconds")
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{factor * value:g}{unit}"))
