@@ -1,5 +1,7 @@
 """One session for all: quiet, local, in UTC, with this Python on its workers."""
 
+import os
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,7 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from tidings.pipeline.session import LOOPBACK, spark_session
+from tidings.cli.spark_options import settings
+from tidings.core.errors import ConfigError
+from tidings.pipeline.session import LOOPBACK, TASK_TRIES, spark_session
+from tidings.pipeline.shipping import package_archive
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -46,3 +51,40 @@ def test_frames_of_pandas_travel_as_arrow_and_leave_nothing_behind(
     rows = spark.range(3).toPandas()
     assert spark.createDataFrame(rows).count() == 3
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_task_is_tried_as_often_on_one_machine_as_on_a_cluster(spark: SparkSession) -> None:
+    assert spark.sparkContext.master == f"local[2,{TASK_TRIES}]"
+
+
+@pytest.mark.parametrize("master", ["nonsense", "spark:host", "local[2"])
+def test_a_master_that_spark_does_not_know_is_refused_before_java_starts(master: str) -> None:
+    with pytest.raises(ConfigError, match=r"master is .*spark://HOST:PORT"):
+        spark_session(master)
+
+
+def test_settings_of_spark_are_given_as_to_spark_submit() -> None:
+    given = ["spark.executor.memory=2g", "spark.executor.extraJavaOptions=-Da=b"]
+    assert settings(given) == {
+        "spark.executor.memory": "2g",
+        "spark.executor.extraJavaOptions": "-Da=b",
+    }
+    assert settings(None) == {}
+
+
+@pytest.mark.parametrize("wrong", ["spark.executor.memory", "executor.memory=2g"])
+def test_a_setting_that_spark_would_pass_over_is_refused(wrong: str) -> None:
+    with pytest.raises(ConfigError, match=r"accepted is: spark\.some\.name=value"):
+        settings([wrong])
+
+
+def test_the_archive_for_executors_is_a_package_that_python_can_import(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", "import tidings.pipeline.jobs.sweep as it; print(it.__file__)"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(package_archive())},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == f"{package_archive()}/tidings/pipeline/jobs/sweep.py"

@@ -6,31 +6,38 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pandas as pd
 import pyarrow as pa
 import pytest
 import typer
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from support.sweeps import TINY_SCENARIO, a_spec, point_files, start_sweep
+from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files, start_sweep
 from typer.testing import CliRunner
 
 from tidings.cli.analyse import analyse
 from tidings.cli.sweep import sweep as sweep_command
-from tidings.core.errors import TidingsError
+from tidings.core import recorder
+from tidings.core.errors import ConfigError, TidingsError
 from tidings.pipeline import headline
-from tidings.pipeline.files import finished_points
+from tidings.pipeline.drafts import Drafts
+from tidings.pipeline.files import POINT_SCHEMA, finished_points
+from tidings.pipeline.jobs import points
 from tidings.pipeline.jobs import sweep as job
 from tidings.pipeline.jobs.analyse import analyse as run_analysis
 from tidings.pipeline.jobs.analyse import with_intervals
 from tidings.pipeline.jobs.grid import Point, points_of, read_spec
-from tidings.pipeline.jobs.points import Task, run_task
+from tidings.pipeline.jobs.points import Task, run_task, run_tasks
+from tidings.pipeline.shipping import Luggage, unpacked
 from tidings.pipeline.sources import read_traces
 from tidings.pipeline.transforms.metrics import FIGURES
-from tidings.sim.world import simulate
+from tidings.sim.scenario import Links, Scenario
+from tidings.sim.world import Result, simulate
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -67,10 +74,10 @@ def test_results_lie_where_they_are_looked_for(swept: Path) -> None:
 
 
 def test_a_point_leaves_the_rows_of_its_simulation(swept: Path) -> None:
-    points = {row["point"]: row for row in finished_points(swept / "out").to_pylist()}
+    rows = {row["point"]: row for row in finished_points(swept / "out").to_pylist()}
     published = headline.read_tables(swept / "out")["published"].to_pandas()
     for point in points_of(read_spec(swept / "spec.toml")):
-        result, row = simulate(point.scenario), points[point.name]
+        result, row = simulate(point.scenario), rows[point.name]
         assert row["digest"] == result.digest
         assert (row["publications"], row["hops"]) == (result.publications, result.hops)
         assert json.loads(row["parameters"]) == point.parameters
@@ -104,12 +111,130 @@ def a_task(point: Point, out: Path) -> Task:
 
 
 def test_a_task_that_is_tried_again_adds_no_rows(tmp_path: Path) -> None:
-    point = points_of(read_spec(a_spec(tmp_path)))[0]
-    first = run_task(a_task(point, tmp_path / "out"))
+    task = a_task(points_of(read_spec(a_spec(tmp_path)))[0], tmp_path / "out")
+    first = run_task(task)
     before = row_counts(tmp_path / "out")
-    second = run_task(a_task(point, tmp_path / "out"))
+    assert run_task(task) == first  # not even its seconds differ: it did not run again
+    point_files(tmp_path / "out")[0].unlink()  # as if the first try had died just before the end
+    second = run_task(task)
     assert row_counts(tmp_path / "out") == before
     assert first["digest"] == second["digest"]
+
+
+def test_a_try_that_fails_does_not_hide_one_that_finished_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = a_task(points_of(read_spec(a_spec(tmp_path)))[0], tmp_path / "out")
+
+    def overtaken(*_: object) -> None:
+        monkeypatch.undo()
+        run_task(task)
+        raise OSError("no space left")
+
+    monkeypatch.setattr("tidings.pipeline.jobs.points.simulate", overtaken)
+    assert run_task(task)["status"] == "finished"
+    assert finished_points(tmp_path / "out")["point"].to_pylist() == [task.point]
+
+
+def test_a_try_that_dies_halfway_leaves_no_rows_beside_those_of_the_next(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch_rows = 10
+
+    def dying_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """In an executor: the first try of each point ends in the middle of its rows."""
+        written, whole, usual = 0, Drafts.sink, recorder.CHUNK_ROWS
+
+        def sink(drafts: Drafts, table: str, batch: pa.RecordBatch) -> None:
+            nonlocal written
+            whole(drafts, table, batch)
+            written += 1
+            if written == 10 and TaskContext.get().attemptNumber() == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        Drafts.sink, recorder.CHUNK_ROWS = sink, batch_rows
+        try:
+            yield from run_tasks(batches)
+        finally:
+            Drafts.sink, recorder.CHUNK_ROWS = whole, usual
+
+    monkeypatch.setattr(job, "run_tasks", dying_once)
+    spec, out = read_spec(a_spec(tmp_path, '"run.seed" = [1, 2]')), tmp_path / "out"
+    report = job.sweep(spec, out, lambda: spark, silent)
+    assert (report.ran, report.failures) == (2, [])
+    assert len(list(out.glob("published/*/*/.*.parquet"))) == 2  # what the first tries had written
+    monkeypatch.setattr(recorder, "CHUNK_ROWS", batch_rows)  # digests are taken batch by batch
+    results = {point.name: simulate(point.scenario) for point in points_of(spec)}
+    found = {row["point"]: row["digest"] for row in finished_points(out).to_pylist()}
+    assert found == {name: result.digest for name, result in results.items()}
+    assert row_counts(out)["published"] == sum(result.publications for result in results.values())
+
+
+def test_a_point_whose_process_dies_each_time_stops_no_other(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deadly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """In an executor: as if the memory were never enough for the first seed."""
+
+        def sparing(scenario: Scenario, *others: Any) -> Result:
+            if scenario.run.seed == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return simulate(scenario, *others)
+
+        points.simulate = sparing
+        try:
+            yield from run_tasks(batches)
+        finally:
+            points.simulate = simulate
+
+    monkeypatch.setattr(job, "run_tasks", deadly)
+    spec = read_spec(a_spec(tmp_path, '"run.seed" = [1, 2, 3]'))
+    report = job.sweep(spec, tmp_path / "out", lambda: spark, silent)
+    assert report.ran == 2
+    (failure,) = report.failures
+    assert failure["seed"] == 1
+    assert "3 tries ended without a word" in failure["error"]
+
+
+def test_files_that_a_scenario_names_travel_with_it(tmp_path: Path, spark: SparkSession) -> None:
+    mapped = TINY_SCENARIO.replace('"full-mesh"\nbrokers = 4', '"gml"\npath = "map.gml"')
+    map_file = tmp_path / "map.gml"
+    map_file.write_text(TINY_MAP)
+    spec = read_spec(a_spec(tmp_path, TINY_GRID, mapped))
+    expected = {point.name: simulate(point.scenario).digest for point in points_of(spec)}
+
+    def session() -> SparkSession:
+        map_file.unlink()  # executors on other machines do not see it either
+        return spark
+
+    report = job.sweep(spec, tmp_path / "out", session, silent)
+    assert (report.ran, report.failures) == (4, [])
+    rows = finished_points(tmp_path / "out").to_pylist()
+    assert {row["point"]: row["digest"] for row in rows} == expected
+
+
+def test_a_learned_model_travels_too(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "weather.parquet").write_bytes(b"of any content")
+    luggage = Luggage()
+    scenario = Scenario(links=Links(model="weather.parquet"), folder=str(tmp_path))
+    packed = luggage.packed(scenario)
+    (tmp_path / "weather.parquet").write_bytes(b"of another")
+    luggage.hand_over(spark.sparkContext)
+    assert Path(unpacked(packed).links.model).read_bytes() == b"of any content"
+
+
+def test_a_folder_that_executors_do_not_share_is_a_clear_error(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """In an executor whose disk is its own: what it writes is not seen by the driver."""
+        for _ in batches:
+            yield pa.RecordBatch.from_pylist([], schema=POINT_SCHEMA)
+
+    monkeypatch.setattr(job, "run_tasks", elsewhere)
+    monkeypatch.setattr(job, "SEEN_WITHIN_S", 0.5)
+    with pytest.raises(ConfigError, match=r"--out: .* a folder that this machine shares with all"):
+        job.sweep(read_spec(a_spec(tmp_path)), tmp_path / "out", lambda: spark, silent)
 
 
 def test_rows_of_a_point_that_did_not_finish_are_passed_over(
@@ -123,9 +248,9 @@ def test_rows_of_a_point_that_did_not_finish_are_passed_over(
     assert found.run == kept.name
 
 
-def failing(points: list[Point]) -> list[Point]:
+def failing(grid: list[Point]) -> list[Point]:
     """The first point asks for what no check has seen: a policy that does not exist."""
-    first, *others = points
+    first, *others = grid
     broker = msgspec.structs.replace(first.scenario.broker, scheduling="magic")
     scenario = msgspec.structs.replace(first.scenario, broker=broker)
     return [msgspec.structs.replace(first, scenario=scenario), *others]
@@ -150,11 +275,22 @@ def test_a_point_that_fails_is_reported_and_stops_no_other(
 
 def test_a_sweep_that_spark_cannot_run_says_so(tmp_path: Path) -> None:
     class Broken:
-        def createDataFrame(self, rows: pa.Table) -> None:
+        def __getattr__(self, name: str) -> None:
             raise RuntimeError("no executor\nand a long story")
 
     with pytest.raises(TidingsError, match=r"no executor\. The points that finished are kept"):
         job.sweep(read_spec(a_spec(tmp_path)), tmp_path / "out", Broken, silent)
+
+
+def test_what_python_says_on_an_executor_reaches_the_person(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def incomplete(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise ModuleNotFoundError("No module named 'msgspec'")
+
+    monkeypatch.setattr(job, "run_tasks", incomplete)
+    with pytest.raises(TidingsError, match=r"ModuleNotFoundError: No module named 'msgspec'\. The"):
+        job.sweep(read_spec(a_spec(tmp_path)), tmp_path / "out", lambda: spark, silent)
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tidings.cli.progress import ended_by_sigterm, progress
+from tidings.cli.spark_options import Conf, Master, settings
 
 if TYPE_CHECKING:
     from tidings.pipeline.jobs.sweep import Report
@@ -63,15 +64,14 @@ def list_studies(
 def run_study(
     name: Annotated[str, typer.Argument(help="A name that the list has, or a TOML file")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few topologies, minutes instead of hours of messages")
+        bool, typer.Option("--quick", help="Few seeds, minutes instead of hours of messages")
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of the results [default: results/<name>, -quick with --quick]"),
     ] = None,
-    master: Annotated[
-        str | None, typer.Option(help="Spark's master [default: all cores of this machine]")
-    ] = None,
+    master: Master = None,
+    conf: Conf = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
 ) -> None:
@@ -83,7 +83,7 @@ def run_study(
 
     The JSON object has study, quick, points (strategy, x, metric, mean, ci, runs, and setting where
     there are several) and claims (id, section, text, paper, ours, verdict, why); ci is half the
-    width of the 95 % confidence interval over topologies.
+    width of the 95 % confidence interval over seeds. Over subscribers, x is a label or "mean".
     """
     from tidings.pipeline.session import spark_session
     from tidings.studies.figures import draw
@@ -97,7 +97,7 @@ def run_study(
         report, result = run(
             chosen,
             folder,
-            lambda: spark_session(master, "tidings study"),
+            lambda: spark_session(master, "tidings study", settings(conf)),
             lambda work: progress(quiet or json, work),
         )
     _tell(report, f"tidings study run {name}{' --quick' if quick else ''} --out {folder}")
@@ -128,7 +128,7 @@ def _show(result: Result, written: Path, drawn: Path, name: str) -> None:
     from tidings.cli.study_tables import claims_table, metric_tables
 
     console = Console()
-    console.print(f"{result.title}: means over topologies ± 95 % confidence")
+    console.print(f"{result.title}: means over seeds ± 95 % confidence")
     for table in (*metric_tables(result), claims_table(result)):
         console.print(table)
     verdicts = [claim.verdict for claim in result.claims]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from rich.console import Console
 
 from tidings.cli.progress import ended_by_sigterm, progress
+from tidings.cli.spark_options import Conf, Master, settings
 from tidings.cli.tables import records, study_table
 
 if TYPE_CHECKING:
@@ -25,9 +27,8 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results [default: results/<name>]")
     ] = None,
-    master: Annotated[
-        str | None, typer.Option(help="Spark's master [default: all cores of this machine]")
-    ] = None,
+    master: Master = None,
+    conf: Conf = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
 ) -> None:
@@ -41,13 +42,14 @@ def sweep(
     from tidings.pipeline.jobs.sweep import sweep as run_sweep
     from tidings.pipeline.session import spark_session
 
-    chosen = read_spec(spec)
+    chosen, more = read_spec(spec), settings(conf)
     folder = out or Path("results") / chosen.name
+    session = partial(spark_session, master, "tidings sweep", more)
     with ended_by_sigterm(), progress(quiet or json, chosen.name) as tell:
-        report = run_sweep(chosen, folder, lambda: spark_session(master, "tidings sweep"), tell)
+        report = run_sweep(chosen, folder, session, tell)
     study = None
     if not report.interrupted and len(report.failures) < report.points:
-        study = study_of(spark_session(master, "tidings sweep"), folder, chosen.name)
+        study = study_of(session(), folder, chosen.name)
     if json:
         print(msgspec.json.encode(_result(report, study)).decode())
     else:

@@ -1,7 +1,8 @@
 """How does Spark start? The one place that knows.
 
 Local mode is the default and stays on the loopback interface; another master (a standalone
-cluster, Kubernetes, YARN) gets the same session, with addresses and parallelism left to it.
+cluster, Kubernetes, YARN) gets the same session, with addresses and parallelism left to it, and
+executors that run this very package. A task whose process dies is tried again in either mode.
 An interrupt waits until Spark has started, as a JVM that is left halfway never ends.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -21,11 +23,15 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from tidings.core.errors import ConfigError, TidingsError
 from tidings.pipeline.java import java_home
+from tidings.pipeline.shipping import ship_package
 
 LOCAL_MASTER = "local[*]"
+TASK_TRIES = 4  # Spark's own number on a cluster; local mode would have one
+WORKERS_PYTHON = "spark.pyspark.python"
 LOOPBACK = "127.0.0.1"
-QUIET_LOGS = Path(__file__).with_name("log4j2.properties")
+QUIET_LOGS = Path(__file__).absolute().with_name("log4j2.properties")
 
 # A function without types, so called by this name.
 _launch: Callable[[SparkConf, dict[str, Any]], Any] = launch_gateway
@@ -34,21 +40,40 @@ EVERYWHERE = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET_LOGS.as_uri()}",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.task.maxFailures": str(TASK_TRIES),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
 
-def spark_session(master: str | None = None, app: str = "tidings") -> SparkSession:
-    """The running session, or a new one; the first call in a process takes a few seconds."""
-    master = master or LOCAL_MASTER
-    settings = EVERYWHERE | (_local_settings() if _is_local(master) else {})
-    _prepare_environment(master)
+def spark_session(
+    master: str | None = None, app: str = "tidings", more: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The running session, or a new one; the first call in a process takes a few seconds.
+
+    `more` are settings of Spark by name; they go before ours.
+    """
+    master = _with_tries(_checked(master or LOCAL_MASTER))
+    settings = EVERYWHERE | (_local_settings() if _is_local(master) else {}) | dict(more or {})
+    _prepare_environment(master, settings)
     chosen = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
     logging.getLogger().addFilter(_is_no_interrupt)
+    is_new = SparkContext._active_spark_context is None
     with _interrupts_wait():
         _start_java(chosen)
-        return SparkSession.builder.config(conf=chosen).getOrCreate()
+        spark = _started(chosen, master)
+        if is_new and not _is_local(master):
+            ship_package(spark.sparkContext)
+    return spark
+
+
+def _started(settings: SparkConf, master: str) -> SparkSession:
+    try:
+        return SparkSession.builder.config(conf=settings).getOrCreate()
+    except Exception as error:  # of Python's side, of Java's, or of what joins them
+        problem = re.search(r"^(?:\w+\.)+\w+(?:Error|Exception): (.+)", str(error), re.MULTILINE)
+        said = problem[1] if problem else str(error).strip().partition("\n")[0]
+        raise TidingsError(f"Spark could not start with the master {master}: {said}") from error
 
 
 def _start_java(settings: SparkConf) -> None:
@@ -94,8 +119,21 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
     return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
 
+def _checked(master: str) -> str:
+    """Spark would start a JVM before it says the same, in thirty lines."""
+    if not re.fullmatch(r"local(\[.+\])?|(spark|k8s)://.+|yarn", master):
+        accepted = "local[CORES], spark://HOST:PORT, k8s://https://HOST:PORT or yarn"
+        raise ConfigError("Spark", "master", master, accepted)
+    return master
+
+
 def _is_local(master: str) -> bool:
     return master.startswith("local")
+
+
+def _with_tries(master: str) -> str:
+    """`local[2]` as `local[2,4]`: there, only the master can say how often a task is tried."""
+    return re.sub(r"^local(\[([^],]+)\])?$", lambda m: f"local[{m[2] or 1},{TASK_TRIES}]", master)
 
 
 def _local_settings() -> dict[str, str]:
@@ -108,9 +146,16 @@ def _local_settings() -> dict[str, str]:
     }
 
 
-def _prepare_environment(master: str) -> None:
-    """What the JVM and the Python workers read when they start; later changes have no effect."""
+def _prepare_environment(master: str, settings: Mapping[str, str]) -> None:
+    """What the JVM and the Python workers read when they start; later changes have no effect.
+
+    On a cluster the person may know a better Python for the workers than the path of this one.
+    """
     os.environ["JAVA_HOME"] = str(java_home())
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     if _is_local(master):
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    elif WORKERS_PYTHON in settings:
+        os.environ["PYSPARK_PYTHON"] = settings[WORKERS_PYTHON]
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

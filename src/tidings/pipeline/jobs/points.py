@@ -3,7 +3,11 @@
 This runs in a Spark executor. Rows stream from the simulation into one hidden draft per table; at
 the end the drafts are renamed to their final names, and last of all the point's row appears in
 `points`. Names follow from the point alone: a task that is tried again, even while the first try
-still runs somewhere, replaces files by equal ones and never adds rows.
+still runs somewhere, replaces files by equal ones and never adds rows; and once one try has
+finished, no other begins or says that the point has failed.
+
+An exception is caught here, and becomes the point's row. If the process itself dies each time (out
+of memory), Spark would give up the whole sweep after the last try; so the last try only says so.
 """
 
 from __future__ import annotations
@@ -16,9 +20,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 from msgspec import Struct
+from pyspark import TaskContext
 
+from tidings.core.errors import TidingsError
 from tidings.pipeline.drafts import Drafts
-from tidings.pipeline.files import FAILED, FINISHED, POINT_SCHEMA, POINTS
+from tidings.pipeline.files import FAILED, FINISHED, POINT_SCHEMA, POINTS, read_files
+from tidings.pipeline.session import TASK_TRIES
+from tidings.pipeline.shipping import unpacked
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import Result, simulate
 
@@ -26,7 +34,7 @@ STALE_DRAFT_S = 3600.0  # a draft that nobody has touched for so long was left b
 
 
 class Task(Struct, frozen=True):
-    """A point on its way to an executor; everything that it needs is in here."""
+    """A point on its way to an executor; all that it needs is in here, or shipped beside it."""
 
     study: str
     point: str
@@ -36,33 +44,32 @@ class Task(Struct, frozen=True):
 
 
 TASK_SCHEMA = pa.schema(
-    {"number": pa.int32(), "study": pa.string(), "point": pa.string()}
-    | {"parameters": pa.string(), "scenario": pa.binary(), "out": pa.string()}
+    {"study": pa.string(), "point": pa.string(), "parameters": pa.string()}
+    | {"scenario": pa.binary(), "out": pa.string()}
 )
 
 
 def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """For `mapInArrow`: tasks in, one row of `points` out for each."""
+    context = TaskContext.get()
+    earlier_tries = context.attemptNumber() if context else 0
     for batch in batches:
-        for row in batch.drop_columns(["number"]).to_pylist():
-            done = run_task(Task(**row))
+        for row in batch.to_pylist():
+            done = run_task(Task(**row), earlier_tries)
             yield pa.RecordBatch.from_pylist([done], schema=POINT_SCHEMA)
 
 
-def run_task(task: Task) -> dict[str, Any]:
+def run_task(task: Task, earlier_tries: int = 0) -> dict[str, Any]:
     """Run one point and leave its files; returns its row. A point that fails leaves only that."""
-    scenario = msgspec.msgpack.decode(task.scenario, type=Scenario)
-    started_at = time.perf_counter()
+    scenario = unpacked(msgspec.msgpack.decode(task.scenario, type=Scenario))
     place = partition(task.study, scenario.broker.strategy)
+    file = Path(task.out) / POINTS / place / f"{task.point}.parquet"
+    if finished := _finished(file):  # by a try that nobody heard of any more
+        return finished
     drafts = Drafts(Path(task.out), task.point, place)
-    try:
-        result = simulate(scenario, task.point, drafts.sink)
-        drafts.keep()
-        row = _row(task, scenario, time.perf_counter() - started_at, result)
-    except Exception as error:  # whatever it is, the other points go on
-        row = _row(task, scenario, time.perf_counter() - started_at, None, _said(error))
-    finally:
-        drafts.discard()
+    row = _tried(task, scenario, drafts, earlier_tries)
+    if row["status"] == FAILED and (finished := _finished(file)):  # by another try, meanwhile
+        return finished
     drafts.sink(POINTS, pa.RecordBatch.from_pylist([row], schema=POINT_SCHEMA))
     drafts.keep()
     return row
@@ -79,6 +86,35 @@ def remove_stale_drafts(out: Path) -> None:
     for draft in out.glob("*/study=*/strategy=*/.*.parquet"):
         if draft.stat().st_mtime < oldest:
             draft.unlink(missing_ok=True)
+
+
+def _tried(task: Task, scenario: Scenario, drafts: Drafts, earlier_tries: int) -> dict[str, Any]:
+    """The point's row, whatever happens; its other files are there if it finished."""
+    started_at = time.perf_counter()
+    try:
+        _check_tries(earlier_tries)
+        result = simulate(scenario, task.point, drafts.sink)
+        drafts.keep()
+        return _row(task, scenario, time.perf_counter() - started_at, result)
+    except Exception as error:  # whatever it is, the other points go on
+        return _row(task, scenario, time.perf_counter() - started_at, None, _said(error))
+    finally:
+        drafts.discard()
+
+
+def _check_tries(earlier: int) -> None:
+    if earlier >= TASK_TRIES - 1:
+        raise TidingsError(
+            f"{earlier} tries ended without a word, as when memory runs out or machines are lost"
+        )
+
+
+def _finished(file: Path) -> dict[str, Any] | None:
+    """The row of a point that is done, if it is."""
+    if not file.exists():
+        return None
+    (row,) = read_files([file], POINT_SCHEMA).to_pylist()
+    return row if row["status"] == FINISHED else None
 
 
 def _row(

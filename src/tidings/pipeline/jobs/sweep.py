@@ -2,14 +2,19 @@
 
 Only points without a `finished` row in `points` run. The job goes on in a thread of its own while
 the caller is told how many points are done, by looking at what has appeared on disk: what a person
-sees is what would be kept if the machine stopped now.
+sees is what would be kept if the machine stopped now. On a cluster, driver and executors must see
+the same folder.
+
+Every task goes out from the driver with its point in it. Nothing is shuffled, so an executor that
+is lost takes nothing with it but the points that it was at.
 """
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -19,7 +24,7 @@ import pyarrow as pa
 from msgspec import Struct
 from pyspark.sql import SparkSession
 
-from tidings.core.errors import TidingsError
+from tidings.core.errors import ConfigError, TidingsError
 from tidings.pipeline.files import (
     FINISHED,
     POINT_SCHEMA,
@@ -37,9 +42,14 @@ from tidings.pipeline.jobs.points import (
     run_tasks,
 )
 from tidings.pipeline.schemas import POINT_TYPE
+from tidings.pipeline.shipping import Luggage
 
 POLL_S = 0.2
 CANCEL_WITHIN_S = 15.0
+SEEN_WITHIN_S = 60.0  # a network file system may show this late what another machine has written
+
+# Into how many partitions Spark cuts rows that come from the driver.
+PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 
 Progress = Callable[[int, int], None]  # points that are there, all points
 
@@ -102,25 +112,43 @@ def _run(
 ) -> bool:
     """True if it ran to its end, False if it was interrupted."""
     files, kept = [_file(spec, out, point) for point in missing], len(points) - len(missing)
-    progress(kept, len(points))
-    job = None
+
+    def tell() -> int:
+        done = sum(file.exists() for file in files)
+        progress(kept + done, len(points))
+        return done
+
+    tell()
+    luggage, job = Luggage(), None
+    tasks = [_task(spec, out, point, luggage) for point in missing]
     try:
-        job = _Job(session(), [_task(spec, out, point) for point in missing])
+        job = _Job(session(), tasks, luggage)
         while not job.ended(POLL_S):
-            progress(kept + sum(file.exists() for file in files), len(points))
+            tell()
+        _wait_until(lambda: tell() == len(files), out)
     except KeyboardInterrupt:
         if job is not None:
             job.cancel()
         return False
-    progress(kept + sum(file.exists() for file in files), len(points))
     return True
+
+
+def _wait_until(all_seen: Callable[[], bool], out: Path) -> None:
+    """Every task has written its file; but where?"""
+    until = time.monotonic() + SEEN_WITHIN_S
+    while not all_seen():
+        if time.monotonic() > until:
+            accepted = "a folder that this machine shares with all machines of the cluster"
+            problem = f"{out} (points have run, but their files are not here)"
+            raise ConfigError("--out", "folder", problem, accepted)
+        time.sleep(POLL_S)
 
 
 class _Job:
     """The Spark job, in a thread of its own."""
 
-    def __init__(self, spark: SparkSession, tasks: list[Task]) -> None:
-        self._spark = spark
+    def __init__(self, spark: SparkSession, tasks: list[Task], luggage: Luggage) -> None:
+        self._spark, self._luggage = spark, luggage
         self._error: Exception | None = None
         self._thread = Thread(target=self._work, args=(tasks,), name="sweep", daemon=True)
         self._thread.start()
@@ -128,10 +156,9 @@ class _Job:
     def ended(self, within_s: float) -> bool:
         self._thread.join(within_s)
         if self._error is not None:
-            problem = str(self._error).strip().partition("\n")[0]
             raise TidingsError(
-                f"Spark could not run the sweep to its end: {problem}. The points that finished "
-                f"are kept; the same command runs the rest."
+                f"Spark could not run the sweep to its end: {_problem(self._error)}. The points "
+                f"that finished are kept; the same command runs the rest."
             ) from self._error
         return not self._thread.is_alive()
 
@@ -145,18 +172,41 @@ class _Job:
         self._thread.join(CANCEL_WITHIN_S)
 
     def _work(self, tasks: list[Task]) -> None:
-        rows = [{"number": n} | msgspec.structs.asdict(task) for n, task in enumerate(tasks)]
         try:
-            frame = self._spark.createDataFrame(pa.Table.from_pylist(rows, TASK_SCHEMA))
-            one_each = frame.repartitionById(len(tasks), "number")
-            one_each.mapInArrow(run_tasks, POINT_TYPE).select("point").collect()
+            self._luggage.hand_over(self._spark.sparkContext)
+            with _partitions(self._spark, len(tasks)):
+                frame = self._spark.createDataFrame(_one_batch_each(tasks))
+                frame.mapInArrow(run_tasks, POINT_TYPE).select("point").collect()
         except Exception as error:
             self._error = error
 
 
-def _task(spec: Spec, out: Path, point: Point) -> Task:
+def _problem(error: Exception) -> str:
+    """In one line: what Python said on an executor, if it said anything, else what Spark says."""
+    said = str(error).strip()
+    raised = re.search(r"^(?:\w+\.)*\w+(?:Error|Exception): .+", said, re.MULTILINE)
+    return (raised[0] if raised else said.partition("\n")[0]).rstrip(".")
+
+
+@contextmanager
+def _partitions(spark: SparkSession, count: int) -> Iterator[None]:
+    """Rows that come from the driver are cut into so many partitions."""
+    spark.conf.set(PARALLELISM, str(count))
+    try:
+        yield
+    finally:
+        spark.conf.unset(PARALLELISM)
+
+
+def _one_batch_each(tasks: list[Task]) -> pa.Table:
+    """Very many tasks are cut by batches instead, so each has one."""
+    rows = [msgspec.structs.asdict(task) for task in tasks]
+    return pa.Table.from_batches([pa.RecordBatch.from_pylist([row], TASK_SCHEMA) for row in rows])
+
+
+def _task(spec: Spec, out: Path, point: Point, luggage: Luggage) -> Task:
     parameters = msgspec.json.encode(point.parameters).decode()
-    scenario = msgspec.msgpack.encode(point.scenario)
+    scenario = msgspec.msgpack.encode(luggage.packed(point.scenario))
     return Task(spec.name, point.name, parameters, scenario, str(out.absolute()))
 
 

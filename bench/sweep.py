@@ -1,0 +1,141 @@
+"""How much faster is a sweep on two cores than the same runs one after another?
+
+Forty seeds of the 20-broker mesh, as `tidings sweep` runs them in local mode on two cores, and as
+one process runs them one by one, without Spark. Both go through the same function for a point, so
+both write the same Parquet files, which are compared by their digests. Two free cores would give
+0.5; what is above is Spark's hand-over, and that the last core to finish is waited for.
+
+Spark's start-up is left out and reported apart: the JVM, the session, and a first job that starts
+the Python workers. Processor seconds stand beside the seconds that passed: on a machine that others
+use, the ratio of the latter says little about two free cores.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+from _report import Line, line, run
+from pyspark.sql import SparkSession
+
+from tidings.pipeline.files import finished_points
+from tidings.pipeline.jobs.grid import Point, Spec, points_of
+from tidings.pipeline.jobs.points import Task, run_task
+from tidings.pipeline.jobs.sweep import sweep
+from tidings.pipeline.session import spark_session
+
+SCENARIO = Path(__file__).parents[1] / "scenarios" / "mesh20.toml"
+RUNS, CORES = 40, 2
+SECONDS, QUICK_SECONDS = 600.0, 60.0  # of publishing, in each run
+TARGET_RATIO = 0.65
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Seconds that passed, and seconds of processors."""
+
+    seconds: float
+    cpu_s: float
+
+
+def measured(quick: bool) -> list[Line]:
+    grid = {
+        "run.seed": tuple(range(1, RUNS + 1)),
+        "run.seconds": (QUICK_SECONDS if quick else SECONDS,),
+    }
+    spec = Spec("bench", SCENARIO, grid, "bench/sweep.py")
+    with tempfile.TemporaryDirectory() as folder:
+        apart, together = Path(folder) / "apart", Path(folder) / "together"
+        single = in_a_fresh_process(spec, apart)
+        started_at = time.perf_counter()
+        spark = started()
+        start_up_s = time.perf_counter() - started_at
+        swept = on_spark(spark, spec, together)
+        assert digests(apart) == digests(together), "the two have not done the same work"
+    ratio = swept.seconds / single.seconds
+    notes = [
+        f"Spark's start-up, left out: {start_up_s:.1f} s",
+        f"processor seconds: {swept.cpu_s:.1f}, one after another {single.cpu_s:.1f}",
+        f"load of the machine, over the last minute: {os.getloadavg()[0]:.1f}",
+    ]
+    more = {"start_up_s": start_up_s, "cpu_s": swept.cpu_s, "baseline_cpu_s": single.cpu_s}
+    name = f"a sweep of {RUNS} runs on {CORES} cores"
+    met = ratio <= TARGET_RATIO
+    return [
+        line(
+            name, swept.seconds, "s", single.seconds, ratio, TARGET_RATIO, met, notes=notes, **more
+        )
+    ]
+
+
+def in_a_fresh_process(spec: Spec, out: Path) -> Cost:
+    """All points one after another, where no Spark has been."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        return process.submit(one_after_another, spec, out).result()
+
+
+def one_after_another(spec: Spec, out: Path) -> Cost:
+    points = points_of(spec)
+    started_at, cpu_at = time.perf_counter(), time.process_time()
+    for point in points:
+        run_task(task(spec, point, out))
+    return Cost(time.perf_counter() - started_at, time.process_time() - cpu_at)
+
+
+def task(spec: Spec, point: Point, out: Path) -> Task:
+    parameters = msgspec.json.encode(point.parameters).decode()
+    scenario = msgspec.msgpack.encode(point.scenario)
+    return Task(spec.name, point.name, parameters, scenario, str(out))
+
+
+def started() -> SparkSession:
+    """A session whose Python workers have done something already."""
+    spark = spark_session(f"local[{CORES}]", "bench")
+    spark.range(0, CORES, 1, CORES).mapInArrow(acquainted, "id long").collect()
+    return spark
+
+
+def acquainted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import tidings.pipeline.jobs.points  # noqa: F401
+
+    time.sleep(0.5)  # long enough for the other worker to get its share
+    yield from batches
+
+
+def on_spark(spark: SparkSession, spec: Spec, out: Path) -> Cost:
+    points = points_of(spec)
+    started_at, cpu_at = time.perf_counter(), family_cpu_s()
+    report = sweep(spec, out, lambda: spark, lambda done, points: None, points)
+    assert report.ran == RUNS, report.failures
+    return Cost(time.perf_counter() - started_at, family_cpu_s() - cpu_at)
+
+
+def family_cpu_s() -> float:
+    """Of this process and all that it has started: the JVM and the Python workers."""
+    parents, spent = {}, {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        process = int(entry.parent.name)
+        parents[process], spent[process] = int(fields[1]), int(fields[11]) + int(fields[12])
+    ours = {os.getpid()}
+    while found := {child for child, parent in parents.items() if parent in ours} - ours:
+        ours |= found
+    return sum(spent[process] for process in ours) / TICKS_PER_S
+
+
+def digests(out: Path) -> dict[str, str]:
+    return {row["point"]: row["digest"] for row in finished_points(out).to_pylist()}
+
+
+if __name__ == "__main__":
+    run("sweep", __doc__, measured)

@@ -1,0 +1,122 @@
+"""`tidings learn`: from measurements to a model of every link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from tidings.pipeline.jobs.learn import Lesson
+
+
+def learn(
+    measured: Annotated[
+        Path,
+        typer.Argument(
+            metavar="INPUT", help="A folder of trace rows (level hops), or a table of round trips"
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Write the model to this file (Parquet)")],
+    slice_s: Annotated[
+        float | None,
+        typer.Option(help="Seconds of a slice of time [default: 60 of a table, 10 of traces]"),
+    ] = None,
+    hold_back: Annotated[
+        float, typer.Option(help="Last part of the time, on which predictions are tried")
+    ] = 0.2,
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master [default: all cores of this machine]")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+) -> None:
+    """Learn how links behave from probes and transmissions, with Spark.
+
+    Delays, losses, times per kilobyte, outages, hours of the day and links that fail together
+    become one file. Brokers start from it (`link_model`), and `tidings simulate --weather` makes a
+    network of it. A table of round trips has the columns slice, source, target and rtt_ms.
+    """
+    from tidings.pipeline.files import writable_folder
+    from tidings.pipeline.jobs.learn import learn as run_lesson
+    from tidings.pipeline.jobs.learn import write
+    from tidings.pipeline.jobs.measurements import checked_input
+    from tidings.pipeline.session import spark_session
+
+    given = checked_input(measured, slice_s, hold_back)  # before Spark takes its seconds
+    writable_folder(out.parent, "--out")
+    lesson = run_lesson(spark_session(master, "tidings learn"), given)
+    write(lesson, out)
+    if json:
+        print(msgspec.json.encode(_report(lesson, measured, out)).decode())
+    else:
+        _show(lesson, measured, out)
+
+
+def _report(lesson: Lesson, measured: Path, out: Path) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = lesson.prediction.to_dict("records")
+    return {
+        "input": str(measured),
+        "written": str(out),
+        "slice_s": lesson.slice_s,
+        "links": len(lesson.links),
+        "samples": sum(link.samples for link in lesson.links),
+        "groups": len(_groups(lesson)),
+        "unknown": _unknown(lesson),
+        "prediction": rows,
+    }
+
+
+def _groups(lesson: Lesson) -> set[int]:
+    return {link.group for link in lesson.links if link.group is not None}
+
+
+def _unknown(lesson: Lesson) -> dict[str, dict[str, int]]:
+    """What could not be learned, and why: for how many links."""
+    reasons: dict[str, dict[str, int]] = {}
+    for link in lesson.links:
+        for name, value in msgspec.structs.asdict(link).items():
+            if name.endswith("_reason") and value is not None:
+                of_one = reasons.setdefault(name.removesuffix("_reason"), {})
+                of_one[value] = of_one.get(value, 0) + 1
+    return reasons
+
+
+def _show(lesson: Lesson, measured: Path, out: Path) -> None:
+    console = Console()
+    console.print(_prediction_table(lesson))
+    samples = sum(link.samples for link in lesson.links)
+    links, groups = len(lesson.links), len(_groups(lesson))
+    console.print(
+        f"Learned {links:,} directed links from {samples:,} round trips of {measured}; "
+        f"{groups} groups of links fail together.",
+        soft_wrap=True,
+    )
+    for what, reasons in _unknown(lesson).items():
+        for reason, count in reasons.items():
+            console.print(f"Unknown: {what} of {count:,} links ({reason})", soft_wrap=True)
+    hint = f"Next: tidings simulate SCENARIO --weather {out}"
+    console.print(f"The model is {out}. {hint}", soft_wrap=True)
+
+
+def _prediction_table(lesson: Lesson) -> Table:
+    table = Table(
+        title=f"Errors of predicted delays on held-back slices of {lesson.slice_s:g} s",
+        title_justify="left",
+        box=SIMPLE,
+        show_edge=False,
+    )
+    table.add_column("slices ahead", justify="right")
+    table.add_column("predictor")
+    for heading in ("predicted", "mean error\nms", "root mean square\nms"):
+        table.add_column(heading, justify="right")
+    for row in lesson.prediction.itertuples():
+        figures = (f"{row.slices:,}", f"{row.mae_ms:.2f}", f"{row.rmse_ms:.2f}")
+        table.add_row(str(row.horizon), row.predictor, *figures)
+    if not len(lesson.prediction):
+        table.caption = "too little time to hold anything back"
+    return table

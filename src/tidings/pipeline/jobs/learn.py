@@ -1,0 +1,140 @@
+"""What do measurements teach about links? Read, transform, write: a link model.
+
+The input is a trace folder of level `hops`, of either world, or a table of round trips (columns
+slice, source, target, rtt_ms). The model is learned from all of it; how well it predicts is tried
+by learning from the first part of the time and predicting the rest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+from pyspark.sql import DataFrame, SparkSession
+
+from tidings.core.errors import ConfigError
+from tidings.core.linkmodel import LearnedLink, model_table
+from tidings.pipeline.jobs.analyse import persisted, replaced
+from tidings.pipeline.jobs.measurements import TABLE_COLUMNS, Input, Kind
+from tidings.pipeline.sources import read_traces
+from tidings.pipeline.transforms.links.delay import delay_figures, delays, hourly
+from tidings.pipeline.transforms.links.groups import LEAST_OUTAGES, numbered, together
+from tidings.pipeline.transforms.links.history import (
+    reliability,
+    table_histories,
+    trace_histories,
+)
+from tidings.pipeline.transforms.links.prediction import (
+    errors,
+    persistence,
+    prediction_table,
+    slices,
+)
+from tidings.pipeline.transforms.links.samples import (
+    LINK,
+    changes,
+    ends,
+    table_samples,
+    trace_samples,
+)
+from tidings.pipeline.transforms.links.transfer import transfer
+
+
+class Lesson(Struct, frozen=True):
+    """What was learned."""
+
+    links: list[LearnedLink]
+    prediction: pd.DataFrame  # horizon, predictor, slices, mae_ms, rmse_ms
+    slice_s: float
+
+
+class _Watched(Struct, frozen=True):
+    """What either kind of input comes to."""
+
+    samples: DataFrame
+    histories: DataFrame
+
+
+def learn(spark: SparkSession, given: Input) -> Lesson:
+    """All that the input tells of its links."""
+    watched = _watched(spark, given)
+    lossy = given.kind == "traces"
+    with persisted(watched.samples), persisted(watched.histories):
+        pace = transfer(watched.samples)
+        with persisted(delays(watched.samples, pace)) as known:
+            tried = errors(slices(known, given.slice_s, given.hold_back))
+            with persisted(tried):
+                parts = [pace, hourly(known), persistence(tried)]
+                parts = [*parts, reliability(watched.histories, lossy)]
+                rows = collected(_joined(delay_figures(known), parts))
+                groups = numbered(collected(together(watched.histories, given.slice_s)))
+                prediction = collected(prediction_table(tried))
+    if rows.empty:
+        accepted = "measurements: probes or messages that were answered"
+        raise ConfigError(str(given.path), "answers", 0, accepted)
+    links = [_learned(row, groups, given.kind) for row in _records(rows)]
+    order = ["horizon", "mae_ms"]
+    return Lesson(links, prediction.sort_values(order, ignore_index=True), given.slice_s)
+
+
+def _watched(spark: SparkSession, given: Input) -> _Watched:
+    if given.kind == "traces":
+        traces = read_traces(spark, given.path)
+        samples, noticed = trace_samples(traces), changes(traces["link_changed"])
+        return _Watched(samples, trace_histories(samples, noticed, ends(traces)))
+    table = spark.read.parquet(f"file://{given.path.absolute()}").select(*TABLE_COLUMNS)
+    samples = table_samples(table, given.slice_s)
+    return _Watched(samples, table_histories(samples, given.slice_s))
+
+
+def collected(frame: DataFrame) -> pd.DataFrame:
+    """A small table, on this machine."""
+    table: pd.DataFrame = frame.toPandas()
+    return table
+
+
+def _joined(figures: DataFrame, parts: list[DataFrame]) -> DataFrame:
+    for part in parts:
+        figures = figures.join(part, list(LINK), "left")
+    return figures.orderBy(*LINK)
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Each row without what is absent."""
+    table = pa.Table.from_pandas(rows, preserve_index=False).to_pylist()
+    return [{n: v for n, v in row.items() if v is not None and v == v} for row in table]
+
+
+def _learned(row: dict[str, Any], groups: dict[tuple[str, str], int], kind: Kind) -> LearnedLink:
+    """A row of the model; counts are whole numbers again, and what is absent has its reason."""
+    for name in ("samples", "outages"):
+        row[name] = int(row[name]) if name in row else None
+    if "hourly_factors" in row:
+        row["hourly_factors"] = tuple(row["hourly_factors"])
+    if kind == "table":
+        row["transfer_reason"] = "a table of round trips has no sizes"
+        row["hourly_reason"] = "a table of round trips has no clock"
+        row.pop("hourly_factors", None)
+    elif "transfer_mean_s_per_kilobyte" not in row:
+        row.setdefault("transfer_reason", "no message was acknowledged")
+    a, b = sorted((row["source"], row["target"]))
+    group = groups.get((a, b))
+    return LearnedLink(**row, group=group, group_reason=_ungrouped(group, row["outages"] or 0))
+
+
+def _ungrouped(group: int | None, outages: int) -> str | None:
+    if group is not None:
+        return None
+    if outages < LEAST_OUTAGES:
+        return f"fewer than {LEAST_OUTAGES} outages were seen"
+    return "its outages do not coincide with those of another link"
+
+
+def write(lesson: Lesson, out: Path) -> Path:
+    """The model as one file, which is whole or not there."""
+    table = model_table(lesson.links, lesson.slice_s)
+    return replaced(out, lambda draft: pq.write_table(table, draft, compression="zstd"))

@@ -1,0 +1,124 @@
+"""How does Spark read a broker's log? By asking, again and again, from an offset on.
+
+The other end is `live.log_server`. One connection is kept for as long as somebody reads. A broker
+that does not answer is asked again for `patience_s`, so that a restart of it ends no query. What
+cannot be read any more (removed by the log's limits, or with the whole log) is `LogLoss`, which a
+reader may choose to live with; everything else that goes wrong is a `LogError`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+from types import TracebackType
+from urllib.parse import quote, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from tidings.core.errors import ConfigError
+from tidings.live.log_records import LogError, LogRecord, decode_records
+from tidings.pipeline.log_options import SOURCE
+
+ANSWER_WITHIN_S = 30.0
+ASK_AGAIN_AFTER_S = 0.2
+GONE, AHEAD = 410, 416
+
+
+class LogLoss(LogError):
+    """Messages that were promised to a reader and cannot be read any more."""
+
+
+class LogPlace(Struct, frozen=True):
+    """Where a log is served."""
+
+    host: str
+    port: int
+    log: str
+
+
+class LogState(Struct, frozen=True):
+    """What a log says of itself."""
+
+    id: str
+    oldest: int
+    next: int
+    stopped: str
+
+
+def log_place(url: str) -> LogPlace:
+    """The place that a URL names."""
+    try:
+        parts = urlsplit(url)
+        place = LogPlace(parts.hostname or "", parts.port or 0, parts.path.strip("/"))
+    except ValueError:
+        parts, place = urlsplit(""), LogPlace("", 0, "")
+    if (
+        parts.scheme != "tidings"
+        or not all((place.host, place.port, place.log))
+        or "/" in place.log
+    ):
+        accepted = "tidings://HOST:PORT/LOG, the log_port and the name of a log of a broker"
+        raise ConfigError(SOURCE, "url", url, accepted)
+    return place
+
+
+class LogClient:
+    """A conversation with a log; use it as a context."""
+
+    def __init__(self, url: str, patience_s: float) -> None:
+        self._place, self._url, self._patience_s = log_place(url), url, patience_s
+        self._connection = http.client.HTTPConnection(
+            self._place.host, self._place.port, timeout=ANSWER_WITHIN_S
+        )
+
+    def __enter__(self) -> LogClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def state(self) -> LogState:
+        return msgspec.json.decode(self._get("/offsets"), type=LogState)
+
+    def records(self, log_id: str, offset: int, limit: int) -> list[LogRecord]:
+        """Records of that log from this offset on, at most so many, but at least one."""
+        data = self._get(f"?id={log_id}&from={offset}&limit={limit}")
+        if not data:
+            raise LogLoss(f"{self._url} has no offset {offset}, though it had before")
+        return decode_records(data, offset)
+
+    def _get(self, what: str) -> bytes:
+        status, body = self._asked(f"/log/{quote(self._place.log, safe='')}{what}")
+        if status == http.HTTPStatus.OK:
+            return body
+        try:
+            problem = msgspec.json.decode(body, type=dict[str, str])["error"]
+        except (msgspec.DecodeError, KeyError):
+            problem = "this is not the log_port of a broker"
+        kind = LogLoss if status in (GONE, AHEAD) else LogError
+        raise kind(f"{self._url} answers {status}: {problem}")
+
+    def _asked(self, target: str) -> tuple[int, bytes]:
+        give_up_at = time.monotonic() + self._patience_s
+        while True:
+            try:
+                self._connection.request("GET", target)
+                answer = self._connection.getresponse()
+                return answer.status, answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                if time.monotonic() >= give_up_at:
+                    raise self._unreachable(error) from None
+                time.sleep(ASK_AGAIN_AFTER_S)
+
+    def _unreachable(self, error: Exception) -> LogError:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        place = self._place
+        return LogError(
+            f"{self._url} cannot be read: {why}. Is a broker running whose log_port is "
+            f"{place.port} and whose log_host is reachable as {place.host}? It was asked for "
+            f"{self._patience_s:g} s (option patience_s)."
+        )

@@ -1,0 +1,1 @@
+"""From measurements to a model of every link: frames in, frames out."""

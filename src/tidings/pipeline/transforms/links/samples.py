@@ -1,0 +1,133 @@
+"""What was asked of every link, and what came back? One row per question, wherever it was asked.
+
+A trace of level `hops` has two kinds: probes, and transmissions of messages with their
+acknowledgements. An acknowledgement of a repeat may be meant for the first copy, so it tells that
+the link works, but no round trip (Karn). What was sent in the last moments of a run may still have
+been answered, so it counts only if it was. Rows of a trace that were read twice count once. A table
+of round trips has answers only.
+
+A round trip that is negative (a clock that was set back), not
+finite, or of a host to itself, is no sample.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+from tidings.broker.settings import Settings
+from tidings.core.silences import SETTLE_S
+from tidings.pipeline.sources import Traces
+
+LINK = ("source", "target")
+SAMPLE_COLUMNS = (
+    "run",
+    "source",  # the end that asked
+    "target",  # the end that answered
+    "sent_at",
+    "answered",
+    "round_trip_s",  # null: no answer, or one that does not tell
+    "size_bytes",  # of the message; null: of no message
+)
+
+
+def trace_samples(traces: Traces) -> DataFrame:
+    """The questions of a trace: `SAMPLE_COLUMNS`."""
+    samples = probes(traces["probed"]).unionByName(
+        transmissions(traces["forwarded"], traces["acknowledged"])
+    )
+    end = ends(traces)
+    settled = F.col("answered") | (F.col("sent_at") <= F.col("end_at") - SETTLE_S)
+    return samples.join(F.broadcast(end), "run").where(settled).select(*SAMPLE_COLUMNS)
+
+
+def probes(probed: DataFrame) -> DataFrame:
+    """Each probe; a broker notes one without an answer when it has waited long enough."""
+    waited_s = Settings().probe_timeout_s
+    answered = ~F.isnan("round_trip_s")
+    took_s = F.when(answered, F.col("round_trip_s")).otherwise(waited_s)
+    return (
+        probed.dropDuplicates(["run", "broker", "neighbour", "at"])
+        .where(F.isnan("round_trip_s") | _sound("round_trip_s"))
+        .select(
+            "run",
+            F.col("broker").alias("source"),
+            F.col("neighbour").alias("target"),
+            (F.col("at") - took_s).alias("sent_at"),
+            answered.alias("answered"),
+            F.when(answered, F.col("round_trip_s")).alias("round_trip_s"),
+            F.lit(None).cast("long").alias("size_bytes"),
+        )
+    )
+
+
+def transmissions(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
+    """Each transmission of a message, with the answer to the last of its attempts."""
+    keys = ["run", "broker", "neighbour", "transmission"]
+    answers = (
+        acknowledged.where(_sound("round_trip_s"))
+        .groupBy(*keys)
+        .agg(F.min("round_trip_s").alias("answer_s"))
+    )
+    last = F.col("attempt") == F.max("attempt").over(Window.partitionBy(*keys))
+    sent = forwarded.dropDuplicates([*keys, "attempt"]).withColumn("last", last)
+    answered = F.col("answer_s").isNotNull() & F.col("last")
+    return sent.join(answers, keys, "left").select(
+        "run",
+        F.col("broker").alias("source"),
+        F.col("neighbour").alias("target"),
+        F.col("at").alias("sent_at"),
+        answered.alias("answered"),
+        F.when(answered & (F.col("attempt") == 1), F.col("answer_s")).alias("round_trip_s"),
+        "size_bytes",
+    )
+
+
+def ends(traces: Traces) -> DataFrame:
+    """When each run ended, as far as its links tell."""
+    tables = ("probed", "forwarded", "acknowledged", "link_changed")
+    instants = [traces[table].select("run", "at") for table in tables]
+    union = instants[0].unionByName(instants[1]).unionByName(instants[2]).unionByName(instants[3])
+    return union.groupBy("run").agg(F.max("at").alias("end_at"))
+
+
+def changes(link_changed: DataFrame) -> DataFrame:
+    """What brokers noticed of their links: run, source, target, at, up."""
+    source, target = F.col("broker").alias("source"), F.col("neighbour").alias("target")
+    return link_changed.dropDuplicates().select("run", source, target, "at", "up")
+
+
+def table_samples(table: DataFrame, slice_s: float) -> DataFrame:
+    """The answers of a table of round trips; slices without a row of a pair tell of no answer.
+    Slices follow each other without a gap, whatever their numbers."""
+    measured = named(table).where(_sound("rtt_ms") & (F.col("source") != F.col("target")))
+    place = F.row_number().over(Window.orderBy("slice"))
+    slices = measured.select("slice").distinct().withColumn("place", place)
+    return measured.join(F.broadcast(slices), "slice").select(
+        F.lit("").alias("run"),
+        *LINK,
+        ((F.col("place") - 0.5) * slice_s).alias("sent_at"),
+        F.lit(True).alias("answered"),
+        (F.col("rtt_ms") / 1000).alias("round_trip_s"),
+        F.lit(None).cast("long").alias("size_bytes"),
+    )
+
+
+def named(table: DataFrame) -> DataFrame:
+    """Hosts by name: their own, or h07 for number 7 of up to a hundred, as in a topology."""
+    if isinstance(table.schema["source"].dataType, StringType):
+        return table
+    most = table.agg(F.greatest(F.max("source"), F.max("target")).alias("most"))
+    width = F.length(F.col("most").cast("string")).cast("int")
+    numbered = table.crossJoin(F.broadcast(most.select(width.alias("width"))))
+    hosts = {
+        end: F.concat(F.lit("h"), F.lpad(F.col(end).cast("string"), F.col("width"), F.lit("0")))
+        for end in LINK
+    }
+    return numbered.withColumns(hosts).drop("width")
+
+
+def _sound(column: str) -> Column:
+    """A time that can have been measured."""
+    return F.col(column).isNotNull() & F.col(column).between(0.0, 1e9)
