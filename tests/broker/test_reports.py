@@ -11,7 +11,7 @@ from support.builders import LINE, TRIANGLE, Net, a_broker, connected
 
 from tidings.broker.effects import Effect, Warn
 from tidings.broker.frames import Frame, Links
-from tidings.broker.linkstate import RENEWALS, LinkState, aged, nonsense
+from tidings.broker.linkstate import MOST_ORIGINS, RENEWALS, LinkState, Report, aged, nonsense
 from tidings.core.estimates import LinkEstimate
 from tidings.routing.base import View
 
@@ -90,6 +90,8 @@ class Reports(RuleBasedStateMachine):
     def _take(self, name: str, origin: str, incarnation: int, version: int) -> bool:
         made_at, links = self.made[origin, incarnation, version]
         known = self.newest.get((name, origin), (0, 0))
+        if known != (0, 0) and self.now >= self.made[origin, *known][0] + 2 * LIFETIME_S:
+            known = (0, 0)  # after so long, a lower number is a new beginning
         if self.now - made_at >= LIFETIME_S or (incarnation, version) <= known:
             return False
         self.newest[name, origin] = (incarnation, version)
@@ -290,16 +292,17 @@ def test_an_estimate_that_cannot_be_is_left_out_and_the_rest_is_used(mad: LinkEs
     heard = Links(1, "b2", 1, 1, (("b1", LinkEstimate(0.01)), ("b3", mad)))
     assert state.apply(heard, 0.0)
     assert state.view.links == {"b2": {"b1": LinkEstimate(0.01)}}
-    assert "b2" in nonsense(heard)
-    assert "b3" in nonsense(heard)
-    assert nonsense(said("b2", 1, "b1")) == ""
+    assert "b2" in nonsense(heard, "b1", ("b2", "b3"))
+    assert "b3" in nonsense(heard, "b1", ("b2", "b3"))
+    assert nonsense(said("b2", 1, "b1"), "b1", ("b2",)) == ""
+    assert "b1" in nonsense(said("b2", 1, "b1"), "b1", ("b3",))  # there is no such link
 
 
 def test_a_link_to_oneself_is_none() -> None:
     state, heard = a_state(), said("b2", 1, "b1", "b2")
     state.apply(heard, 0.0)
     assert sorted(state.view.links["b2"]) == ["b1"]
-    assert nonsense(heard) != ""
+    assert nonsense(heard, "b1", ("b2",)) != ""
 
 
 def test_a_link_of_which_the_other_end_knows_nothing_is_not_used() -> None:
@@ -357,3 +360,28 @@ def test_what_the_other_end_says_of_a_link_is_not_taken_over_if_it_is_mad(
     net.publish("b2")
     net.run(1.0)
     assert len(net.delivered) == 1
+
+
+def test_a_warning_names_few_and_no_name_is_endless() -> None:
+    mad = [(f"b{n}\n" * 100, LinkEstimate(-1.0)) for n in range(1_000)]
+    text = nonsense(Links(0, "b2", 1, 1, tuple(mad)), "b1", ("b2",))
+    assert len(text) < 500
+    assert "\n" not in text
+
+
+def test_brokers_that_nobody_has_heard_of_are_taken_up_to_a_number() -> None:
+    state = a_state()
+    for n in range(MOST_ORIGINS + 10):
+        state._newest[f"ghost{n}"] = Report(said(f"ghost{n}", 1), {}, 0.0)
+    assert not state.apply(said("b2", 1, "b1"), 0.0)
+    state._used = dict(state._newest)
+    state.expires_at = 0.0
+    state.expire(2 * LIFETIME_S)
+    assert state.apply(said("b2", 1, "b1"), 2 * LIFETIME_S)
+
+
+def test_availability_is_told_when_it_has_changed_by_enough() -> None:
+    state = a_state()
+    state.advertise({"b2": LinkEstimate(0.01, availability=0.8)}, 0.0)
+    assert state.advertise({"b2": LinkEstimate(0.01, availability=0.81)}, 1.0) is None
+    assert state.advertise({"b2": LinkEstimate(0.01, availability=0.9)}, 2.0) is not None

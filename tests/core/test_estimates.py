@@ -149,3 +149,13 @@ def test_no_link_takes_a_time_that_is_negative_endless_or_no_number(bad: float) 
 def test_no_ratio_is_outside_of_none_and_all(bad: float) -> None:
     assert not LinkEstimate(0.1, bad).is_sane()
     assert not LinkEstimate(0.1, availability=bad).is_sane()
+
+
+def test_while_a_link_is_gone_its_availability_falls_as_if_it_were_probed() -> None:
+    gone, probed = (LinkMeter(MeterSettings(), LinkEstimate(0.01)) for _ in range(2))
+    gone.missed(50.0)
+    for _ in range(50):
+        probed.probed(answered=False)
+    assert gone.estimate is not None
+    assert probed.estimate is not None
+    assert gone.estimate.availability == pytest.approx(probed.estimate.availability)

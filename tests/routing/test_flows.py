@@ -169,7 +169,7 @@ def test_best_path_follows_the_rule_whatever_the_delays_do(
         other = {"direct": "detour", "detour": "direct"}
         if not used:
             used = min(now_s, key=lambda way: now_s[way])
-        elif now_s[other[used]] < 0.8 * now_s[used]:
+        elif now_s[other[used]] <= 0.8 * now_s[used]:
             used = other[used]
         change(view, triangle(direct_s, detour_s))
         expected = DIRECT if used == "direct" else DETOUR
@@ -398,3 +398,24 @@ def test_through_any_history_the_paths_in_use_exist_and_meet_the_deadline_if_the
 def _disjoint_in_time(takes_s: dict[BrokerPath, float]) -> bool:
     good = [path for path, delay_s in takes_s.items() if delay_s <= 0.5]
     return any(disjoint(a, b) for a in good for b in good if a != b)
+
+
+def test_paths_are_left_for_more_available_ones_at_the_next_check() -> None:
+    """Three ways of two links each; what the second lost, the third has gained."""
+
+    def ways(second: float, third: float) -> View:
+        links = [(a, b, 0.01) for middle in "acd" for a, b in (("b1", middle), (middle, "b2"))]
+        view, works = a_view("b1", *links), {"a": 0.9, "c": second, "d": third}
+        view.links = {
+            a: {b: replace(e, availability=works.get(a, works.get(b))) for b, e in near.items()}
+            for a, near in view.links.items()
+        }
+        return view
+
+    flows, view = multipath(), ways(0.99, 0.5)
+    wanted = owed(availability=0.98)
+    assert {path[1] for path in flows.get(wanted, view, 0.0).paths} == {"a", "c"}
+    change(view, ways(0.5, 0.99))
+    flow = flows.get(wanted, view, RECHECK_S)
+    assert {path[1] for path in flow.paths} == {"a", "d"}
+    assert flow.say() == ""

@@ -1,7 +1,7 @@
 """Which of the ways: the chosen paths against all simple paths that networkx finds."""
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, islice
 from math import inf
 
 import networkx as nx
@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from support.views import a_view
 
 from tidings.core.estimates import LinkEstimate
-from tidings.core.paths import BrokerPath, Graph, distance
+from tidings.core.paths import BrokerPath, Graph, by_rank, distance
 from tidings.core.reliability import Part, any_works, disjoint, parts
 from tidings.routing.base import View
 from tidings.routing.selection import (
     DIGITS,
+    MOST_CHOICES,
+    Candidates,
     alike,
-    candidates,
     delay_of,
     enough,
     measured,
@@ -57,6 +58,12 @@ def in_time(graph: nx.Graph, deadline_s: float) -> list[BrokerPath]:
 def an_availability(graph: nx.Graph, data: st.DataObject) -> dict[Part, float]:
     needed = [*map(frozenset, graph.edges), *(frozenset((broker,)) for broker in graph)]
     return {part: data.draw(st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999, 1.0])) for part in needed}
+
+
+def candidates(
+    graph: Graph, source: str, target: str, deadline_s: float, choices: int
+) -> list[BrokerPath]:
+    return Candidates(graph, source, target, choices).within(deadline_s)
 
 
 # ---- two
@@ -129,6 +136,17 @@ def test_more_than_the_first_few_are_looked_at_until_two_are_disjoint(choices: i
     chosen = pair(candidates(graph, "b1", "b2", inf, choices), alike)
     assert ("b1", "b2") in chosen
     assert disjoint(*chosen)
+
+
+def test_a_disjoint_pair_is_found_behind_more_paths_than_anybody_looks_at() -> None:
+    """A mesh near the target has hundreds of paths that all begin with the same link."""
+    mesh = [f"x{n}" for n in range(7)]
+    graph: dict[str, dict[str, float]] = {"b1": {"x0": 0.001, "y": 0.05}, "y": {"b2": 0.05}}
+    for name in mesh:
+        graph[name] = {other: 0.001 for other in (*mesh, "b2") if other != name}
+    assert len(list(islice(by_rank(graph, "b1", "b2"), MOST_CHOICES + 1))) > MOST_CHOICES
+    chosen = pair(candidates(graph, "b1", "b2", 0.2, 10), alike)
+    assert chosen == (("b1", "x0", "b2"), ("b1", "y", "b2"))
 
 
 def test_without_a_disjoint_pair_only_the_first_few_are_a_choice() -> None:

@@ -10,8 +10,8 @@ message passes through it in one straight line:
     retransmission  wait for the answer           → Send(Data); no ACK in time → ask routing again
 
 A broker acknowledges on receipt (a durable message when it is stored) and answers for the message
-from then on. There is one timer: a
-world calls `tick` when `wake_at` says so (earlier or later does no harm but to punctuality).
+from then on. There is one timer: a world calls `tick` when `wake_at` says so (earlier or later does
+no harm but to punctuality).
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ that has crossed a limit since it was last told is news for the source that set 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from tidings.core.message import Parcel
 
@@ -27,7 +28,7 @@ class LinkBudgets:
     def note(self, parcel: Parcel, me: str, now: float) -> None:
         """A planned parcel leaves over the link."""
         limits = self._limits
-        for limit_s in limits_of(parcel, me):
+        for limit_s in islice(limits_of(parcel, me), MOST_LIMITS):
             limits.pop(limit_s, None)  # so that the first is always the one not used for longest
             limits[limit_s] = now
         while len(limits) > MOST_LIMITS:
@@ -43,9 +44,10 @@ class LinkBudgets:
 
 def limits_of(parcel: Parcel, me: str) -> Iterator[float]:
     """What the link that the parcel leaves over from here may take, for each destination."""
+    paths = {path[-1]: path for path in parcel.plan if path}
     for budget in parcel.budgets:
-        for path in parcel.plan:
-            if path[-1:] == (budget.destination,) and me in path[:-1]:
-                step = path.index(me)
-                if step < len(budget.expected_s):
-                    yield budget.expected_s[step] + budget.share_s
+        path = paths.get(budget.destination, ())
+        if me in path[:-1]:
+            step = path.index(me)
+            if step < len(budget.expected_s):
+                yield budget.expected_s[step] + budget.share_s

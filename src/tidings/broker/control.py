@@ -2,8 +2,8 @@
 
 Changes of interests and links wait a moment for company and are then flooded; so does what routers
 have to say, but only to neighbours. Probes ask every neighbour at a steady pace whether its link is
-alive and how fast. All that is done by the clock,
-apart from repeating what was not acknowledged, is done here.
+alive and how fast; a link that exceeds a message's budget is told at once. All that is done by the
+clock, apart from repeating what was not acknowledged, is done here.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tidings.routing.base import View
 
 COUNT_EVERY_S = 60.0  # what links carried is recorded by the minute
 URGENT_PART = 0.1  # of the time between advertisements: a great change waits no longer than that
+INSIST_EVERY_S = 0.1  # a link that exceeds one budget after the other floods no faster than that
 GREAT_CHANGE_S = 0.010  # of a delay; links that are shorter double and halve for no reason
 
 
@@ -67,6 +68,8 @@ class Control:
         self._assembly = Assembly()
         self._share_at = inf
         self._insist = False  # on the next advertisement, however small the change
+        self._insisted_at = -inf
+        self._gone_at: dict[str, float] = {}  # when links went down by the world's word
         self._advertise_at = settings.advertise_every_s if measured else inf
         self._advertised_at = 0.0  # by the clock, whether or not there was something to tell
         self._count_at = COUNT_EVERY_S
@@ -96,7 +99,7 @@ class Control:
     def _learn(self, link: Link, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
         match frame:
             case Links():
-                if warning := nonsense(frame):
+                if warning := nonsense(frame, self._me, self._links):
                     effects.append(Warn(warning))
                 if self._link_state.apply(frame := aged(frame, link.delay_s), now):
                     self._plan()
@@ -156,8 +159,9 @@ class Control:
         link.remeasure()
         if unknown:
             self.share_soon(now)
-        elif link.budgets.crossed(link.told_s, link.delay_s, now):
-            self._insist, self._share_at = True, now  # a source must hear of it at once
+        elif link.budgets.crossed(*link.typically_s(), now):
+            self._insist = True  # a source must hear of it at once
+            self._share_at = min(self._share_at, max(now, self._insisted_at + INSIST_EVERY_S))
             self._plan()
         elif link.differs(GREAT_CHANGE_S):
             urgent_at = self._advertised_at + URGENT_PART * self._settings.advertise_every_s
@@ -167,12 +171,15 @@ class Control:
     # ---- links that come and go
 
     def link_up(self, link: Link, now: float, effects: list[Effect]) -> None:
+        gone_s = now - self._gone_at.pop(link.neighbour, now)
+        link.meter.missed(gone_s / self._settings.probe_every_s)
         self._monitor.start(link.neighbour, now)
         self._turn(link, True, now, effects)
         self._introduce(link, now, effects)
 
     def link_down(self, link: Link, now: float, effects: list[Effect]) -> None:
         self._monitor.stop(link.neighbour)
+        self._gone_at.setdefault(link.neighbour, now)
         self._turn(link, False, now, effects)
 
     def _turn(self, link: Link, up: bool, now: float, effects: list[Effect]) -> None:
@@ -210,7 +217,8 @@ class Control:
         self._share_at = inf
         estimates = {n: e for n, link in self._links.items() if link.up and (e := link.estimate)}
         links = self._link_state.advertise(estimates, now, self._insist)
-        self._insist = False
+        if self._insist:
+            self._insist, self._insisted_at = False, now
         if links is not None:
             self._spread(links, "", now, effects)
             for neighbour, estimate in links.links:

@@ -58,7 +58,8 @@ class Forget(Struct, frozen=True, gc=False):
 
 @final
 class Warn(Struct, frozen=True, gc=False):
-    """Tell whoever runs this broker; the same words may come again."""
+    """Tell whoever runs this broker. What it is about stands before the first colon, and may come
+    again."""
 
     text: str
 

@@ -15,6 +15,7 @@ from tidings.broker.settings import Settings
 from tidings.core.estimates import LinkEstimate, LinkMeter, MeterSettings
 from tidings.core.memory import Memory
 from tidings.core.trace import Carried
+from tidings.routing.trees import TYPICAL_BYTES
 from tidings.scheduling.base import Prospects
 
 SHORTEST_TIMEOUT_S = 0.001  # without a delay and slack to wait for, nothing would be waited for
@@ -127,6 +128,11 @@ class Link:
             return True
         bytes_s, told_s = self.outgoing_s_per_byte * LARGE_BYTES, self.told_s_per_byte * LARGE_BYTES
         return abs(bytes_s - told_s) > max(least_s, min(bytes_s, told_s))
+
+    def typically_s(self) -> tuple[float, float]:
+        """What a message of typical size needs: as the overlay was last told, and now."""
+        told_s = self.told_s + TYPICAL_BYTES * self.told_s_per_byte
+        return told_s, self.delay_s + TYPICAL_BYTES * self.outgoing_s_per_byte
 
     def told(self, estimate: LinkEstimate) -> None:
         """The overlay was told that this link is so."""

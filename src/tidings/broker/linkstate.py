@@ -12,6 +12,7 @@ out, and a link of which the other end, heard since, knows nothing is not used.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from math import inf
 
 from msgspec import Struct
@@ -21,6 +22,8 @@ from tidings.core.estimates import LinkEstimate
 from tidings.routing.base import View
 
 FASTEST_S_PER_BYTE = 1e-9  # 8 Gbit/s: a smaller difference is none
+MOST_ORIGINS = 10_000  # brokers that are believed to exist
+MOST_NAMED, LONGEST_SHOWN = 3, 64  # of names from the wire, in a warning
 RENEWALS = 3  # of a report within its lifetime, so that one that is lost does no harm
 
 
@@ -77,18 +80,24 @@ class LinkState:
     def apply(self, heard: Links, now: float) -> bool:
         """Take over what another broker says of its links; False if it was known, or too old."""
         known = self._newest.get(heard.origin)
+        if known and self._is_forgotten(known, now):
+            known = None
         if heard.origin == self._me or not 0 <= heard.age_s < self._lifetime_s:
             return False
         if known and (heard.incarnation, heard.version) <= _number(known.said):
+            return False
+        if known is None and len(self._newest) >= MOST_ORIGINS:
             return False
         links = {b: e for b, e in heard.links if e.is_sane() and b != heard.origin}
         self._take(Report(heard, links, now - heard.age_s))
         return True
 
     def expire(self, now: float) -> None:
-        """Forget what nobody has renewed."""
+        """Use no more what nobody has renewed, and forget it when no copy can be young enough to be
+        taken for news."""
         if now < self.expires_at:
             return
+        self._newest = {o: r for o, r in self._newest.items() if not self._is_forgotten(r, now)}
         self._used = {o: r for o, r in self._used.items() if self._is_fresh(r, now)}
         self._see()
 
@@ -131,6 +140,10 @@ class LinkState:
     def _is_fresh(self, report: Report, now: float) -> bool:
         return report.said.origin == self._me or now < report.made_at + self._lifetime_s
 
+    def _is_forgotten(self, report: Report, now: float) -> bool:
+        """Nobody passes on what is older than a lifetime: a lower version is a new beginning."""
+        return report.said.origin != self._me and now >= report.made_at + 2 * self._lifetime_s
+
     def _due(self, mine: Report, now: float) -> bool:
         return now >= mine.made_at + self._lifetime_s / RENEWALS
 
@@ -158,12 +171,25 @@ def _as_old_as(report: Report, now: float) -> Links:
     return aged(report.said, now - report.made_at - report.said.age_s)
 
 
-def nonsense(heard: Links) -> str:
+def nonsense(heard: Links, me: str, neighbours: Container[str]) -> str:
     """What a person should know about a report; mostly nothing."""
-    mad = sorted(b for b, estimate in heard.links if not estimate.is_sane() or b == heard.origin)
+    mad = sorted(
+        shown(b)
+        for b, estimate in heard.links
+        if not estimate.is_sane()
+        or b == heard.origin
+        or (b == me and heard.origin not in neighbours)
+    )
     if not mad:
         return ""
-    return f"{heard.origin} reports nonsense about its links to {', '.join(mad)}; not used."
+    more = f" and {len(mad) - MOST_NAMED} more" if len(mad) > MOST_NAMED else ""
+    named = ", ".join(mad[:MOST_NAMED])
+    return f"{shown(heard.origin)} reports nonsense about its links, not used: {named}{more}."
+
+
+def shown(name: str) -> str:
+    """A name from the wire, as it can stand in a log."""
+    return repr(name if len(name) <= LONGEST_SHOWN else name[:LONGEST_SHOWN] + "...")
 
 
 def _number(links: Links) -> tuple[int, int]:
@@ -179,4 +205,6 @@ def _differ(old: LinkEstimate, new: LinkEstimate, change: float) -> bool:
         or abs(new.delivery_ratio - old.delivery_ratio) > change * loss + change * 0.1
         or abs(new.s_per_byte - old.s_per_byte) > change * pace
         or abs(new.deviation_s_per_byte - old.deviation_s_per_byte) > change * pace
+        or abs(new.availability - old.availability)
+        > change * (1.0 - old.availability) + change * 0.01
     )

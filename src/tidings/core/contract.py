@@ -16,6 +16,7 @@ from tidings.core.errors import ConfigError
 
 Late = Literal["deliver", "drop"]
 Amount = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Contract(Struct, frozen=True, array_like=True, gc=False):
@@ -23,8 +24,8 @@ class Contract(Struct, frozen=True, array_like=True, gc=False):
 
     deadline_s: Amount = inf  # age at which the message is late, end to end
     price: Amount = 1.0  # earned when it is delivered in time
-    reliability: float = 0.0  # least probability of arrival, for strategies that honour it
-    availability: float = 0.0  # least probability that some path exists, likewise
+    reliability: Share = 0.0  # least probability of arrival, for strategies that honour it
+    availability: Share = 0.0  # least probability that some path exists, likewise
     late: Late = "deliver"  # what becomes of a message that is late
     durable: bool = False
     strategy: str = ""  # name in ROUTERS; empty: the broker's default
@@ -82,7 +83,7 @@ class Destination(Struct, frozen=True, array_like=True, gc=False):
     broker: str
     expires_s: Amount  # age after which nobody there takes the message; inf: late is welcome
     groups: tuple[Group, ...]
-    availability: float = 0.0  # the highest that anybody there, or the publisher, asks for
+    availability: Share = 0.0  # the highest that anybody there, or the publisher, asks for
 
     @property
     def deadline_s(self) -> float:

@@ -153,6 +153,10 @@ class LinkMeter:
         self._deviation_s += (error_s - self._deviation_s) / 4
         self._round_trip_s += (round_trip_s - self._round_trip_s) / 8
 
+    def missed(self, probes: float) -> None:
+        """The link was gone for so long that this many probes would have got no answer."""
+        self._availability *= (1.0 - self._settings.availability_weight) ** probes
+
     def probed(self, answered: bool) -> None:
         """Whether one probe was answered: the sample of the delivery ratio and, as probes are asked
         at a steady pace, of the part of all time in which the link works."""

@@ -92,7 +92,7 @@ def by_rank(
 
 def distance(graph: Graph, path: Sequence[str]) -> float:
     """The weight of a path; a KeyError if it takes a step that the graph does not have."""
-    return sum(_units(graph[a][b]) for a, b in pairwise(path)) / UNIT_PER_ONE
+    return sum(units(graph[a][b]) for a, b in pairwise(path)) / UNIT_PER_ONE
 
 
 def overlap(path: Sequence[str], other: Sequence[str]) -> int:
@@ -144,7 +144,7 @@ def _best_first(
             if onward in done or weight == inf or (ranked is root and onward in taken):
                 continue
             known = least.get(onward)
-            if known is not None and known[0] < ranked[0] + _units(weight):
+            if known is not None and known[0] < ranked[0] + units(weight):
                 continue  # most steps end here, before a path is built
             longer = _extended(ranked, onward, weight, _second(then, here, onward))
             if known is None or longer < known:
@@ -155,8 +155,8 @@ def _best_first(
 def _extended(ranked: _Ranked, onward: str, weight: float, second: float) -> _Ranked:
     first_units, second_units, hops, path = ranked
     return (
-        first_units + _units(weight),
-        second_units + _units(second),
+        first_units + units(weight),
+        second_units + units(second),
         hops + 1,
         (*path, onward),
     )
@@ -166,7 +166,8 @@ def _second(then: Graph | None, here: str, onward: str) -> float:
     return 0.0 if then is None else then[here][onward]
 
 
-def _units(weight: float) -> int:
+def units(weight: float) -> int:
+    """A weight as a whole number, so that sums are exact."""
     if not 0 <= weight < inf:
         raise ValueError(f"a step weighs {weight!r}, but accepted is: a finite number from 0 up")
     return int(weight * UNIT_PER_ONE)

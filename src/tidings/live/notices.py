@@ -1,4 +1,8 @@
-"""How does a broker tell whoever runs it? In the log, and the same words not too often."""
+"""How does a broker tell whoever runs it? In the log, and of the same thing not too often.
+
+What a warning is about stands before its first colon; what follows (numbers, names) may differ each
+time.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,11 @@ class Notices:
         self._said: dict[str, float] = {}
 
     def say(self, text: str, now: float) -> None:
-        said_at = self._said.get(text)
+        about = text.partition(":")[0]
+        said_at = self._said.get(about)
         if said_at is not None and 0 <= now - said_at < SAY_AGAIN_AFTER_S:
             return
         if len(self._said) >= MOST_REMEMBERED:
             self._said.clear()
-        self._said[text] = now
+        self._said[about] = now
         log.warning("%s", text)

@@ -21,9 +21,9 @@ from tidings.core.reliability import any_works, disjoint
 from tidings.routing.base import View
 from tidings.routing.options import HarmonyOptions
 from tidings.routing.selection import (
+    Candidates,
     Works,
     alike,
-    candidates,
     delay_of,
     enough,
     measured,
@@ -31,6 +31,7 @@ from tidings.routing.selection import (
 )
 from tidings.routing.trees import usable_delays
 
+WORTHWHILE_GAIN = 0.001  # of availability: what selection can tell apart
 MOST_FLOWS = 10_000  # deadlines are free numbers, and memory ends
 
 Key = tuple[str, float, float]  # destination broker, deadline, availability
@@ -63,6 +64,8 @@ class Flows:
         self._flows: dict[Key, Flow] = {}
         self._version = -1
         self._delays: Graph = {}
+        self._candidates: dict[str, Candidates] = {}  # by target; deadlines share them
+        self._works: Works = alike
 
     def get(self, destination: Destination, view: View, now: float) -> Flow:
         """The flow to a destination, with paths that are right for this instant."""
@@ -82,19 +85,25 @@ class Flows:
 
     def _review(self, flow: Flow, key: Key, view: View, now: float) -> None:
         if view.version != self._version:
-            self._version, self._delays = view.version, usable_delays(view)
+            self._look(view)
         due = now >= flow.check_at or not flow.paths
-        late = bool(flow.paths) and self._delay_s(flow.paths) > key[1]
+        unplanned = not flow.budgets and key[1] < inf  # late, or was so when last looked at
         if not flow.paths or self._broken(flow) or self._exceeded(flow):
-            self._adopt(flow, key, self._choose(key, view), view)
-        elif due or late:
+            self._adopt(flow, key, self._choose(key, view))
+        elif due or unplanned:
             found = self._choose(key, view)
             better = self._is_better(found, flow.paths, key)
             # What stays has another margin now, and perhaps no trouble any more.
-            self._adopt(flow, key, found if better else flow.paths, view)
+            self._adopt(flow, key, found if better else flow.paths)
         if due:
             flow.check_at = now + self._options.recheck_s
         flow.version = view.version
+
+    def _look(self, view: View) -> None:
+        """Forget what followed from an older view."""
+        self._version, self._delays, self._candidates = view.version, usable_delays(view), {}
+        if self._options.failures == "measured" and self._multipath:
+            self._works = measured(view)
 
     def _broken(self, flow: Flow) -> bool:
         return any(delay_of(self._delays, path) == inf for path in flow.paths)
@@ -113,12 +122,17 @@ class Flows:
         """By enough to change paths that work."""
         new_s, old_s = self._delay_s(found), self._delay_s(used)
         worth_it = 1 - self._options.improvement
-        if new_s <= key[1] < old_s or new_s < worth_it * old_s:
+        if new_s <= key[1] < old_s or new_s <= worth_it * old_s:
+            return True
+        if not self._multipath or new_s > key[1] >= old_s:
+            return False
+        gain = any_works(found, self._works) - any_works(used, self._works)
+        if gain >= WORTHWHILE_GAIN:
             return True
         if len(found) != len(used) or _independent(found) > _independent(used):
-            return new_s <= key[1] or old_s > key[1]
+            return True
         longest_s = [max(delay_of(self._delays, path) for path in paths) for paths in (found, used)]
-        return new_s <= old_s and longest_s[0] < worth_it * longest_s[1]
+        return new_s <= old_s and longest_s[0] <= worth_it * longest_s[1]
 
     def _delay_s(self, paths: tuple[BrokerPath, ...]) -> float:
         """Of the copy that will be first."""
@@ -134,20 +148,18 @@ class Flows:
         if not self._multipath:
             best = shortest_from(self._delays, view.me).path_to(target)
             return (best,) if best else ()
-        works = self._works(view)
-        ranked = candidates(self._delays, view.me, target, deadline_s, options.choices)
+        if target not in self._candidates:
+            self._candidates[target] = Candidates(self._delays, view.me, target, options.choices)
+        ranked, works = self._candidates[target].within(deadline_s), self._works
         return enough(ranked, works, level, options.most_paths) if level else pair(ranked, works)
 
-    def _works(self, view: View) -> Works:
-        return alike if self._options.failures == "equal" else measured(view)
-
-    def _adopt(self, flow: Flow, key: Key, paths: tuple[BrokerPath, ...], view: View) -> None:
+    def _adopt(self, flow: Flow, key: Key, paths: tuple[BrokerPath, ...]) -> None:
         _, deadline_s, level = key
         flow.paths, flow.budgets = paths, ()
         slowest_s = max([delay_of(self._delays, path) for path in paths], default=inf)
         if slowest_s <= deadline_s < inf:
             flow.budgets = tuple(budget(self._delays, path, deadline_s) for path in paths)
-        available = any_works(paths, self._works(view)) if level else 1.0
+        available = any_works(paths, self._works) if level else 1.0
         trouble, warning = _trouble(key, paths, self._delay_s(paths), available)
         flow.warning = warning if trouble != flow.trouble else ""
         flow.trouble = trouble
@@ -171,15 +183,15 @@ def _trouble(
     """What kind of trouble a flow is in, and how one says it."""
     target, deadline_s, level = key
     if not paths:
-        return "unreachable", f"No path to {target} is known; messages to it cannot leave."
+        return "unreachable", f"No path to {target} is known: messages to it cannot leave."
     if best_s > deadline_s:
         return "late", (
-            f"No path to {target} meets a deadline of {deadline_s * 1000:g} ms: the best takes "
-            f"{best_s * 1000:.1f} ms. Messages go by it all the same."
+            f"No path to {target} meets its deadline: the best takes {best_s * 1000:.1f} ms, and "
+            f"{deadline_s * 1000:g} ms are allowed. Messages go by it all the same."
         )
     if available < level:
         return "unavailable", (
-            f"{len(paths)} paths to {target} are available with a probability of {available:.4f}, "
-            f"less than the {level:g} that is asked for; there are no more that help."
+            f"Paths to {target} are less available than asked for: {len(paths)} of them work with "
+            f"a probability of {available:.4f}, not {level:g}, and no more help."
         )
     return "", ""

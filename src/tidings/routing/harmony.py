@@ -62,6 +62,8 @@ class Harmony:
         flows = {d.broker: self._flows.get(d, view, now) for d in parcel.destinations}
         hops: list[Hop] = []
         copies = max([len(flow.paths) for flow in flows.values()], default=0)
+        if parcel.rounds:
+            copies = min(copies, 1)  # each copy that waited would become several, again and again
         for copy in range(copies):
             owed = tuple([d for d in parcel.destinations if len(flows[d.broker].paths) > copy])
             paths = {d.broker: flows[d.broker].paths[copy] for d in owed}

@@ -5,7 +5,7 @@ the choice, as long as there are any. Of them one takes either two: a pair witho
 broker if there is one, and among such pairs the one that is most available; or as many as it takes
 until some path exists with the probability that an application asks for.
 
-What one measures of availability is not exact, so differences below a thousandth are none, and the
+What one measures of availability is not exact, so it is rounded to a thousandth, and of equals the
 shorter paths win.
 """
 
@@ -15,34 +15,62 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, islice
 from math import inf
 
-from tidings.core.paths import BrokerPath, Graph, by_rank, distance
+from tidings.core.disjoint import disjoint_pair
+from tidings.core.paths import BrokerPath, Graph, by_rank, distance, k_shortest
 from tidings.core.reliability import Part, any_works, disjoint
 from tidings.routing.base import View
 
-MOST_CHOICES = 100  # looked at when the first few give no disjoint pair
+MOST_CHOICES = 100  # looked at when the two disjoint ones of least total delay are not in time
 DIGITS = 3  # of an availability
 ALIKE = 0.99  # the availability of everything, where all failures are taken to be alike
 
 Works = Callable[[Part], float]
 
 
-def candidates(
-    delays: Graph, source: str, target: str, deadline_s: float, choices: int
-) -> list[BrokerPath]:
-    """The shortest paths, at least two of which are disjoint if any are among the first many; those
-    that meet the deadline, or all if none does."""
-    found: list[BrokerPath] = []
-    in_time = paired = False
-    for path in islice(by_rank(delays, source, target), MOST_CHOICES):
-        meets = distance(delays, path) <= deadline_s
-        if in_time and not meets:
-            break  # and so are all that follow
-        in_time = in_time or meets
-        paired = paired or any(disjoint(path, other) for other in found)
-        found.append(path)
-        if paired and len(found) >= choices:
-            break
-    return found if paired else found[:choices]
+class Candidates:
+    """The shortest paths from one broker to another, among which to choose."""
+
+    def __init__(self, delays: Graph, source: str, target: str, choices: int) -> None:
+        self._delays, self._ends = delays, (source, target)
+        self._ranked = k_shortest(delays, source, target, choices)
+        self._second: tuple[BrokerPath, ...] | None = None
+
+    def within(self, deadline_s: float) -> list[BrokerPath]:
+        """Those that meet the deadline, or all if none does; at least two of them disjoint, if any
+        such two are."""
+        if not self._ranked or distance(self._delays, self._ranked[0]) > deadline_s:
+            deadline_s = inf
+        found = [path for path in self._ranked if distance(self._delays, path) <= deadline_s]
+        if _has_disjoint(found) or len(found) < len(self._ranked):
+            return found  # in the second case, all that follow are late
+        two = self._disjoint()
+        if not two or sum(distance(self._delays, path) for path in two) > 2 * deadline_s:
+            return found
+        if all(distance(self._delays, path) <= deadline_s for path in two):
+            return sorted({*found, *two}, key=lambda path: (distance(self._delays, path), path))
+        return self._searched(deadline_s)
+
+    def _disjoint(self) -> tuple[BrokerPath, ...]:
+        if self._second is None:
+            self._second = disjoint_pair(self._delays, *self._ends)
+        return self._second
+
+    def _searched(self, deadline_s: float) -> list[BrokerPath]:
+        """There are disjoint paths, but the two that are shortest together are not both in time.
+        Whether two others are is a hard question (it is NP-complete); this looks at the first
+        many."""
+        found: list[BrokerPath] = []
+        for path in islice(by_rank(self._delays, *self._ends), MOST_CHOICES):
+            if distance(self._delays, path) > deadline_s:
+                break
+            found.append(path)
+            if any(disjoint(path, other) for other in found):
+                return found
+        return self._ranked
+
+
+def _has_disjoint(paths: Sequence[BrokerPath]) -> bool:
+    return any(disjoint(a, b) for a, b in combinations(paths, 2))
 
 
 def pair(ranked: Sequence[BrokerPath], works: Works) -> tuple[BrokerPath, ...]:

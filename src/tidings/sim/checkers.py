@@ -22,13 +22,14 @@ from tidings.core.message import Message, Parcel
 from tidings.core.trace import Dropped, Published
 from tidings.sim.seen import Seen
 
-CLOSED_AFTER_S = 1200.0  # ten times what brokers remember by default
+CLOSED_AFTER = 10.0  # times what brokers remember: no copy can be on its way any more
 
 
 class Checker:
     """The account of one run. Of what is settled only a bit is kept."""
 
-    def __init__(self, scenario: str, seed: int) -> None:
+    def __init__(self, scenario: str, seed: int, remember_s: float = 120.0) -> None:
+        """`remember_s`: for how long brokers may try again."""
         self._where = f"{scenario}, seed {seed}"
         self._interested: dict[int, tuple[str, ...]] = {}
         self._served: dict[int, set[str]] = {}
@@ -37,6 +38,7 @@ class Checker:
         self._forgetful: set[str] = set()
         self._durable: set[int] = set()
         self._open: deque[tuple[float, int]] = deque()  # (published at, message), oldest first
+        self._closed_after_s = CLOSED_AFTER * remember_s
         self.publications = 0
         self.deliveries = 0
 
@@ -50,7 +52,7 @@ class Checker:
             self._open.append((row.at, row.message))
         else:
             self._complete.add(row.message)
-        while self._open and self._open[0][0] < row.at - CLOSED_AFTER_S:
+        while self._open and self._open[0][0] < row.at - self._closed_after_s:
             self._close(self._open.popleft()[1])
 
     def delivered(self, message: Message, subscriptions: tuple[str, ...]) -> None:

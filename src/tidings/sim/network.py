@@ -49,9 +49,10 @@ def _slowed(scenario: Scenario, link: Link, outages: Outages) -> tuple[tuple[flo
 
 
 def estimates(scenario: Scenario, overlay: Topology, broker: str) -> dict[str, LinkEstimate | None]:
-    """What a broker is told of its links before it starts: nothing if it is to measure, else the
-    long-run truth (mean delay and processing, delivery over losses and failures, time per byte)."""
-    if scenario.settings().estimates == "measured":
+    """What a broker is told of its links before it starts: the long-run truth (mean delay and
+    processing, delivery over losses and failures, time per byte), or what was learned of it; if it
+    is to measure and there is no model, nothing."""
+    if scenario.settings().estimates == "measured" and not scenario.links.model:
         return dict.fromkeys(overlay.neighbours(broker))
     processing_s, courses = scenario.links.processing_ms / 1000, scenario.courses(overlay)
     known: dict[str, LinkEstimate | None] = {}

@@ -167,8 +167,9 @@ class Slots(_Table, frozen=True):
     probability: Ratio = 0.0  # of each link in each slot
     clean_s: NotNegative = 180.0  # after run.start_s
     slot_s: Positive = 180.0
-    count: Count = 10
-    delay_ms: Positive | None = None  # what a bad link's delay is; absent: it carries nothing
+    count: Annotated[int, Meta(ge=1, le=100_000)] = 10
+    # What a bad link's delay is; absent: it carries nothing.
+    delay_ms: Annotated[float, Meta(gt=0, le=1e9)] | None = None
 
 
 class Faults(_Table, frozen=True):

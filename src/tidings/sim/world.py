@@ -31,6 +31,7 @@ from tidings.sim.network import conditions, estimates
 from tidings.sim.scenario import Scenario, Speaker
 from tidings.sim.workload import Publication, draw_load, publications
 
+MOST_WARNINGS = 1_000
 ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
 
 
@@ -105,11 +106,15 @@ class World:
         self._settings = scenario.settings()
         self._load = draw_load(scenario, self._overlay)
         self._agenda = Agenda()
-        self._checker = Checker(scenario.source or scenario.run.name, scenario.run.seed)
+        self._checker = Checker(
+            scenario.source or scenario.run.name,
+            scenario.run.seed,
+            self._settings.remember_s,
+        )
         self._processing_s = scenario.links.processing_ms / 1000
         self._instant_acks = scenario.links.ack == "instant"
         self._hops = self._unpublished = 0
-        self._warnings: dict[str, None] = {}
+        self._warnings: dict[tuple[str, str], str] = {}  # by broker and what they are about
         self._payloads = {p.payload_bytes: bytes(p.payload_bytes) for p in self._load.publishers}
         self._outages = outages(scenario, self._overlay)
         self._nodes = {name: _Node(name, self._broker(name, 1)) for name in self._overlay.brokers}
@@ -133,7 +138,7 @@ class World:
             checker.deliveries,
             self._hops,
             events,
-            tuple(self._warnings),
+            tuple(self._warnings.values()),
         )
 
     # ---- the beginning and the end
@@ -286,7 +291,9 @@ class World:
             elif type(effect) is Forget:
                 node.disk.forget(effect.message, effect.destinations)
             elif type(effect) is Warn:
-                self._warnings[f"{node.name}: {effect.text}"] = None
+                about = (node.name, effect.text.partition(":")[0])
+                if len(self._warnings) < MOST_WARNINGS:
+                    self._warnings.setdefault(about, f"{node.name}: {effect.text}")
             else:
                 assert_never(effect)
         wake_at = node.broker.wake_at()
