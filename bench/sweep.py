@@ -26,10 +26,11 @@ from _report import Line, line, run
 from pyspark.sql import SparkSession
 
 from tidings.pipeline.files import finished_points
-from tidings.pipeline.jobs.grid import Point, Spec, points_of
-from tidings.pipeline.jobs.points import Task, run_task
-from tidings.pipeline.jobs.sweep import sweep
+from tidings.pipeline.jobs.grid import Spec, points_of
+from tidings.pipeline.jobs.points import run_task
+from tidings.pipeline.jobs.sweep import sweep, task_of
 from tidings.pipeline.session import spark_session
+from tidings.pipeline.shipping import Luggage
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "mesh20.toml"
 RUNS, CORES = 40, 2
@@ -85,14 +86,8 @@ def one_after_another(spec: Spec, out: Path) -> Cost:
     points = points_of(spec)
     started_at, cpu_at = time.perf_counter(), time.process_time()
     for point in points:
-        run_task(task(spec, point, out))
+        run_task(task_of(spec, out, point, Luggage()))
     return Cost(time.perf_counter() - started_at, time.process_time() - cpu_at)
-
-
-def task(spec: Spec, point: Point, out: Path) -> Task:
-    parameters = msgspec.json.encode(point.parameters).decode()
-    scenario = msgspec.msgpack.encode(point.scenario)
-    return Task(spec.name, point.name, parameters, scenario, str(out))
 
 
 def started() -> SparkSession:

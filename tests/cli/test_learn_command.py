@@ -54,3 +54,8 @@ def test_mistakes_are_told_before_spark_starts(table: Path, tmp_path: Path) -> N
     run = CliRunner().invoke(app, ["learn", str(table), "--out", out, *master])
     assert isinstance(run.exception, ConfigError)
     assert "--out" in str(run.exception)
+    run = CliRunner().invoke(app, ["learn", str(table), "--out", str(tmp_path), *master])
+    assert "a file, such as weather.parquet" in str(run.exception)
+    wrong = ["--out", "w.parquet", "--conf", "executor.memory=2g"]
+    run = CliRunner().invoke(app, ["learn", str(table), *wrong, *master])
+    assert "--conf" in str(run.exception)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from scipy import stats
 from support.traces import (
     BY_HAND,
     Tables,
@@ -26,12 +27,13 @@ from support.traces import (
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, Published, Row
 from tidings.pipeline import headline
+from tidings.pipeline.jobs.intervals import with_paired_intervals
 from tidings.pipeline.outcomes import OUTCOME_COLUMNS
 from tidings.pipeline.schemas import TRACE_TYPES
 from tidings.pipeline.sources import Traces, read_traces
-from tidings.pipeline.transforms import metrics
+from tidings.pipeline.transforms import metrics, served
 from tidings.pipeline.transforms.lateness import lateness_cdf
-from tidings.pipeline.transforms.outcomes import outcomes
+from tidings.pipeline.transforms.outcomes import examined, outcomes
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -119,8 +121,8 @@ def test_figures_by_hand(rows: DataFrame, traces: Traces) -> None:
     assert row.delay_p99_s == pytest.approx(0.08)
 
 
-def test_figures_per_subscriber_equal_those_without_spark(rows: DataFrame, tables: Tables) -> None:
-    found = metrics.per_subscriber(rows).toPandas().set_index(["run", "subscription"])
+def test_figures_per_subscriber_equal_those_without_spark(traces: Traces, tables: Tables) -> None:
+    found = served.per_subscriber(examined(traces)).toPandas().set_index(["run", "subscription"])
     assert {name for run, name in found.index if run == "by hand"} == {W, X, Y, Z}
     each = headline.per_subscriber(tables)
     assert len(each) == len(found)
@@ -166,6 +168,30 @@ def test_strategies_that_share_a_run_have_no_packets_of_their_own(
         row.strategy: (row.delivery_ratio, row.packets_per_subscriber) for row in frame.collect()
     }
     assert found == {"d-tree": (1.0, None), "r-tree": (0.0, None)}
+
+
+def test_differences_are_paired_by_seed(spark: SparkSession) -> None:
+    ratios = {"d-tree": (0.90, 0.80, 0.70, 0.65), "r-tree": (0.88, 0.75, 0.69, None)}
+    strategies, points = [], []
+    for strategy, values in ratios.items():
+        for seed, value in enumerate(values):
+            run = f"{strategy} {seed}"
+            others = [0.0] * (len(metrics.FIGURES) - 1)
+            strategies.append((run, strategy, value, *others))
+            parameters = f'{{"run.seed": "{seed}", "broker.strategy": "{strategy}"}}'
+            points.append(("s", run, seed, parameters))
+    names = ", ".join(f"{name} double" for name in metrics.FIGURES)
+    frame = spark.createDataFrame(strategies, f"run string, strategy string, {names}")
+    named = spark.createDataFrame(
+        points, "study string, point string, seed long, parameters string"
+    )
+    found = with_paired_intervals(metrics.paired(frame, named).toPandas())
+    (row,) = found[found["metric"] == metrics.FIGURES[0]].to_dict("records")
+    assert (row["strategy"], row["other"], row["pairs"]) == ("d-tree", "r-tree", 3)
+    test = stats.ttest_rel(ratios["d-tree"][:3], ratios["r-tree"][:3])
+    low, high = test.confidence_interval(0.95)
+    assert row["difference"] == pytest.approx((low + high) / 2)
+    assert row["difference_interval"] == pytest.approx((high - low) / 2)
 
 
 def test_schemas_are_those_of_the_rows() -> None:

@@ -129,6 +129,17 @@ def traffic(rows: Sequence[Row], pairs: Sequence[Pair]) -> Figures:
     }
 
 
+def loads(rows: Sequence[Row]) -> dict[tuple[str, str], Figures]:
+    """Frames and bytes by kind, of each direction of a link."""
+    found: dict[tuple[str, str], Figures] = {}
+    for row in rows:
+        if isinstance(row, Carried):
+            link = found.setdefault((row.broker, row.neighbour), {})
+            for name, amount in (("frames", row.frames), ("bytes", row.size_bytes)):
+                link[f"{row.kind}_{name}"] = link.get(f"{row.kind}_{name}", 0) + amount
+    return found
+
+
 def costs(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
     """Frames and bytes by part; headers have no frames."""
     found: dict[str, tuple[int, int]] = {}
@@ -145,10 +156,12 @@ def costs(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def reliability(pairs: Sequence[Pair]) -> dict[tuple[str, str | None, str | None], float]:
-    """The four levels, by level, subscriber and topic."""
+def reliability(
+    pairs: Sequence[Pair], good: tuple[str, ...]
+) -> dict[tuple[str, str | None, str | None], float]:
+    """The four levels, by level, subscriber and topic, of these outcomes."""
     each = {
-        key: _over(sum(pair.delay_s is not None for pair in group), len(group))
+        key: _over(sum(pair.outcome in good for pair in group), len(group))
         for key, group in grouped(pairs, lambda p: (p.subscriber, p.published.topic)).items()
     }
     found: dict[tuple[str, str | None, str | None], float] = {

@@ -9,72 +9,74 @@ import msgspec
 import typer
 from rich.console import Console
 
-from tidings.cli.tables import metrics_table, records, study_table
+from tidings.cli.analysis_report import show
+from tidings.cli.spark_options import Conf, Master, settings
+from tidings.cli.tables import records
+from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tidings.pipeline.jobs.analyse import Analysis
 
-PICTURE = "delivery.png"
+PICTURE, DELAY_PICTURE = "delivery.png", "delay.png"
 
 
 def analyse(
     traces: Annotated[Path, typer.Argument(help="A folder of trace rows, or a sweep's results")],
     out: Annotated[
-        Path | None, typer.Option(help="Write tables (Parquet, CSV) and a picture to this folder")
+        Path | None, typer.Option(help="Write tables (Parquet, CSV) and pictures to this folder")
     ] = None,
     age: Annotated[
         bool,
         typer.Option("--age", help="Delays as messages tell them: for brokers whose clocks differ"),
     ] = False,
-    master: Annotated[
-        str | None, typer.Option(help="Spark's master [default: all cores of this machine]")
-    ] = None,
+    window_s: Annotated[
+        float, typer.Option(help="Length of the stretches of time in `windows`, in seconds")
+    ] = 60.0,
+    master: Master = None,
+    conf: Conf = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
 ) -> None:
     """Compute delivery, on-time ratio, traffic and delays from trace rows, with Spark.
 
     Works on what `tidings simulate --traces`, `tidings sweep` and `tidings up` leave, also while
-    they still write.
+    they still write. A file that cannot be read is named and does not stop the others.
     """
-    from tidings.pipeline.files import trace_files, writable_folder
+    from tidings.pipeline.files import writable_folder
+    from tidings.pipeline.intake import take_in
     from tidings.pipeline.jobs.analyse import analyse as run_analysis
-    from tidings.pipeline.jobs.analyse import write
-    from tidings.pipeline.jobs.picture import draw
-    from tidings.pipeline.schemas import check_versions
     from tidings.pipeline.session import spark_session
 
-    for files in trace_files(traces).values():  # mistakes are found before Spark takes its seconds
-        check_versions(files)
+    if not 0 < window_s < float("inf"):
+        raise ConfigError("--window-s", "length", window_s, "a number of seconds above 0")
+    intake = take_in(traces)  # mistakes are found before Spark takes its seconds
     if out is not None:
         writable_folder(out, "--out")
-    analysis = run_analysis(
-        spark_session(master, "tidings analyse"), traces, "age" if age else "clock"
-    )
-    written = [] if out is None else [*write(analysis, out), draw(analysis, out / PICTURE)]
+    spark = spark_session(master, "tidings analyse", settings(conf))
+    analysis = run_analysis(spark, traces, "age" if age else "clock", window_s, intake)
+    written = [] if out is None else _written(analysis, out)
     if json:
         tables = {name: records(table) for name, table in analysis.tables().items()}
         result = {"traces": str(traces), "written": [str(path) for path in written], **tables}
         print(msgspec.json.encode(result).decode())
     else:
-        _show(analysis, traces, out)
+        show(Console(), analysis, traces)
+        _say_where(traces, out)
 
 
-def _show(analysis: Analysis, traces: Path, out: Path | None) -> None:
-    console, study = Console(), analysis.study
-    if study is not None:
-        console.print(study_table(", ".join(sorted(set(study["study"]))), study))
-    else:
-        console.print(metrics_table("Runs", analysis.strategies, ["run", "strategy"]))
-        if analysis.strategies["run"].nunique() == 1:
-            labels = ["subscription", "expected"]
-            console.print(metrics_table("Subscribers", analysis.subscribers, labels))
-        for drop in records(analysis.drops):
-            what = f"dropped ({drop['reason']}): {drop['count']}"
-            console.print(f"{drop['run']}, {drop['strategy']}, {what}", soft_wrap=True)
-    runs = analysis.strategies["run"].nunique()
-    console.print(f"Read {runs} {'run' if runs == 1 else 'runs'} from {traces}.", soft_wrap=True)
+def _written(analysis: Analysis, out: Path) -> list[Path]:
+    from tidings.pipeline.jobs.analyse import write
+    from tidings.pipeline.jobs.delay_picture import draw_delays
+    from tidings.pipeline.jobs.picture import draw
+
+    pictures = [draw(analysis, out / PICTURE), draw_delays(analysis, out / DELAY_PICTURE)]
+    return [*write(analysis, out), *pictures]
+
+
+def _say_where(traces: Path, out: Path | None) -> None:
+    console = Console()
     if out is None:
-        hint = f"tidings analyse {traces} --out FOLDER, for tables and a picture"
+        hint = f"tidings analyse {traces} --out FOLDER, for all tables and two pictures"
         console.print(f"Next: {hint}", soft_wrap=True)
     else:
-        console.print(f"Tables (Parquet, CSV) and {PICTURE} are in {out}.", soft_wrap=True)
+        pictures = f"{PICTURE} and {DELAY_PICTURE}"
+        console.print(f"Tables (Parquet, CSV), {pictures} are in {out}.", soft_wrap=True)

@@ -11,6 +11,10 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from tidings.broker.settings import Settings
+from tidings.cli.spark_options import Conf, Master, settings
+from tidings.core.errors import ConfigError
+
 if TYPE_CHECKING:
     from tidings.pipeline.jobs.learn import Lesson
 
@@ -30,9 +34,12 @@ def learn(
     hold_back: Annotated[
         float, typer.Option(help="Last part of the time, on which predictions are tried")
     ] = 0.2,
-    master: Annotated[
-        str | None, typer.Option(help="Spark's master [default: all cores of this machine]")
-    ] = None,
+    probe_timeout_s: Annotated[
+        float, typer.Option(help="Seconds that the brokers of a trace wait for a probe's answer")
+    ] = Settings().probe_timeout_s,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only where the model is")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
 ) -> None:
     """Learn how links behave from probes and transmissions, with Spark.
@@ -47,14 +54,21 @@ def learn(
     from tidings.pipeline.jobs.measurements import checked_input
     from tidings.pipeline.session import spark_session
 
-    given = checked_input(measured, slice_s, hold_back)  # before Spark takes its seconds
+    # mistakes are found before Spark takes its seconds
+    given, more = checked_input(measured, slice_s, hold_back, probe_timeout_s), settings(conf)
+    if out.is_dir():
+        raise ConfigError("--out", "file", str(out), "a file, such as weather.parquet")
     writable_folder(out.parent, "--out")
-    lesson = run_lesson(spark_session(master, "tidings learn"), given)
+    lesson = run_lesson(spark_session(master, "tidings learn", more), given)
     write(lesson, out)
     if json:
         print(msgspec.json.encode(_report(lesson, measured, out)).decode())
-    else:
-        _show(lesson, measured, out)
+        return
+    console = Console()
+    if not quiet:
+        _show(console, lesson, measured)
+    hint = f"Next: tidings simulate SCENARIO --weather {out}"
+    console.print(f"The model is {out}. {hint}", soft_wrap=True)
 
 
 def _report(lesson: Lesson, measured: Path, out: Path) -> dict[str, Any]:
@@ -86,8 +100,7 @@ def _unknown(lesson: Lesson) -> dict[str, dict[str, int]]:
     return reasons
 
 
-def _show(lesson: Lesson, measured: Path, out: Path) -> None:
-    console = Console()
+def _show(console: Console, lesson: Lesson, measured: Path) -> None:
     console.print(_prediction_table(lesson))
     samples = sum(link.samples for link in lesson.links)
     links, groups = len(lesson.links), len(_groups(lesson))
@@ -99,8 +112,6 @@ def _show(lesson: Lesson, measured: Path, out: Path) -> None:
     for what, reasons in _unknown(lesson).items():
         for reason, count in reasons.items():
             console.print(f"Unknown: {what} of {count:,} links ({reason})", soft_wrap=True)
-    hint = f"Next: tidings simulate SCENARIO --weather {out}"
-    console.print(f"The model is {out}. {hint}", soft_wrap=True)
 
 
 def _prediction_table(lesson: Lesson) -> Table:

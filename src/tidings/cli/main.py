@@ -12,10 +12,13 @@ import typer
 from tidings import __version__
 from tidings.cli.analyse import analyse
 from tidings.cli.broker import broker
+from tidings.cli.compact import compact
+from tidings.cli.learn import learn
 from tidings.cli.simulate import simulate
 from tidings.cli.study import study
 from tidings.cli.sweep import sweep
 from tidings.cli.up import up
+from tidings.cli.watch import watch
 from tidings.core.errors import TidingsError
 
 USER_ERROR, INTERRUPTED = 2, 130
@@ -33,6 +36,8 @@ app = typer.Typer(
     Ask what if:     tidings simulate scenarios/mesh20.toml --strategy r-tree
     Ask many times:  tidings sweep studies/mesh20.toml
     Read the traces: tidings analyse traces
+    Watch it live:   tidings watch traces
+    Learn the links: tidings learn traces --out weather.parquet
     Judge a paper:   tidings study run dcrd-fig2 --quick
     Deploy one:      tidings broker broker.toml
     """,
@@ -43,6 +48,9 @@ for command, said in (
     (simulate, "Run one scenario in the simulator and print how it went."),
     (sweep, "Simulate every point of a grid, on all cores or a cluster."),
     (analyse, "Compute delivery, traffic and delays from trace rows."),
+    (compact, "Gather the small trace files of live brokers."),
+    (watch, "Judge every contract while the overlay runs."),
+    (learn, "Learn how every link behaves from what was measured."),
     (broker, "Run one broker of an overlay, from one file."),
 ):
     app.command(short_help=said)(command)

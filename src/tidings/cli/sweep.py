@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +54,7 @@ def sweep(
     if json:
         print(msgspec.json.encode(_result(report, study)).decode())
     else:
-        _show(report, study, spec)
+        _show(report, study, _command(spec, report.out, master, conf))
     if report.interrupted or report.failures:
         raise typer.Exit(INTERRUPTED if report.interrupted else FAILED)
 
@@ -63,7 +64,14 @@ def _result(report: Report, study: pd.DataFrame | None) -> dict[str, Any]:
     return msgspec.structs.asdict(report) | {"metrics": table}
 
 
-def _show(report: Report, study: pd.DataFrame | None, spec: Path) -> None:
+def _command(spec: Path, out: str, master: str | None, conf: list[str] | None) -> str:
+    """What goes on from here, in the same place."""
+    options = [f"--master {shlex.quote(master)}"] if master else []
+    options += [f"--conf {shlex.quote(text)}" for text in conf or ()]
+    return " ".join((f"tidings sweep {spec} --out {out}", *options))
+
+
+def _show(report: Report, study: pd.DataFrame | None, again: str) -> None:
     console, errors = Console(), Console(stderr=True)
     if study is not None:
         console.print(study_table(report.study, study))
@@ -82,8 +90,7 @@ def _show(report: Report, study: pd.DataFrame | None, spec: Path) -> None:
     )
     if report.interrupted or report.failures:
         rest = report.points - there
-        command = f"tidings sweep {spec} --out {report.out}"
-        console.print(f"To run the other {rest}: {command}", soft_wrap=True)
+        console.print(f"To run the other {rest}: {again}", soft_wrap=True, markup=False)
     else:
         command = f"tidings analyse {report.out} --out {report.out}/tables"
         console.print(f"Next: {command}", soft_wrap=True)

@@ -3,21 +3,29 @@
 A file appears under its name only when it is whole (written under a hidden name, then renamed), so
 a folder can be read at any time. In a sweep's folder a point counts from the moment its row in
 `points` exists: files of a point that was killed halfway are passed over. Files there are named by
-the digest of what made them, so a point that two studies share is read once.
+the digest of what made them, so a point that two studies share is read once. Elsewhere a file is
+known by its content (`pipeline.copies`), and a copy is not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import SCHEMA_VERSION, TABLES
+from tidings.pipeline.copies import distinct
+
+T = TypeVar("T")
+
+LOOKS = 5  # at a folder whose files are gathered while it is listed
 
 POINTS = "points"
 FINISHED = "finished"
@@ -56,7 +64,17 @@ def writable_folder(path: Path, option: str) -> Path:
 
 
 def trace_files(folder: Path) -> dict[str, list[Path]]:
-    """The files of each table in the folder; a `ConfigError` if there is none at all."""
+    """The files of each table that hold every row once; a `ConfigError` if there is none at all."""
+    if (folder / POINTS).is_dir():
+        names = set(finished_points(folder).column("point").to_pylist())
+        return {table: _of_points(files, names) for table, files in listed_files(folder).items()}
+    return settled(
+        lambda: {table: _each_row_once(files) for table, files in listed_files(folder).items()}
+    )
+
+
+def listed_files(folder: Path) -> dict[str, list[Path]]:
+    """All files of each table in the folder; a `ConfigError` if there is none at all."""
     found = {table: list(parquet_files(folder / table)) for table in TABLES}
     if not any(found.values()):
         accepted = (
@@ -65,10 +83,17 @@ def trace_files(folder: Path) -> dict[str, list[Path]]:
         )
         state = "a folder without traces" if folder.is_dir() else "not a folder"
         raise ConfigError(str(folder), "traces", state, accepted)
-    if (folder / POINTS).is_dir():
-        names = set(finished_points(folder).column("point").to_pylist())
-        found = {table: _of_points(files, names) for table, files in found.items()}
     return found
+
+
+def settled(look: Callable[[], T]) -> T:
+    """What a look at the files gives, once none of them vanishes in the middle of it."""
+    for _ in range(LOOKS - 1):
+        try:
+            return look()
+        except FileNotFoundError:
+            continue
+    return look()
 
 
 def finished_points(folder: Path) -> pa.Table:
@@ -79,12 +104,16 @@ def finished_points(folder: Path) -> pa.Table:
 
 
 def parquet_files(folder: Path) -> Iterator[Path]:
-    """All whole Parquet files below the folder, sorted; hidden ones are still being written."""
-    return (
-        path
-        for path in sorted(folder.rglob("*.parquet"))
-        if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    )
+    """All whole Parquet files below the folder, sorted; hidden ones are still being written.
+
+    A folder is listed before those in it: segments move downwards when they are gathered, so each
+    is seen in its old place, in its new one, or in both.
+    """
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if _is_shown(name)]
+        found += [Path(place, n) for n in names if n.endswith(".parquet") and _is_shown(n)]
+    return iter(sorted(found))
 
 
 def read_files(files: Iterator[Path] | list[Path], schema: pa.Schema) -> pa.Table:
@@ -115,6 +144,19 @@ def check_version(file: Path, metadata: Mapping[bytes, bytes] | None) -> None:
     if version != str(SCHEMA_VERSION):
         accepted = f"traces of version {SCHEMA_VERSION}; run the simulation or sweep again"
         raise ConfigError(str(file), "the version of its trace rows", version, accepted)
+
+
+def _each_row_once(files: list[Path]) -> list[Path]:
+    kept, left_out = distinct(files)
+    for twice in left_out:
+        if twice.shared:
+            accepted = f"files without common rows; it shares {twice.shared} with {twice.other}"
+            raise ConfigError(str(twice.file), "segments", "gathered twice", accepted)
+    return kept
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith((".", "_"))
 
 
 def _of_points(files: list[Path], names: set[str]) -> list[Path]:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from tidings.pipeline.files import POINTS, finished_points, trace_files
+from tidings.pipeline.intake import Intake
 from tidings.pipeline.schemas import POINT_TYPE, TRACE_TYPES, check_versions
 
 
@@ -30,20 +31,25 @@ class Traces:
 
 def read_traces(spark: SparkSession, folder: Path, runs: Collection[str] | None = None) -> Traces:
     """All that a folder holds, or only some points of a sweep; tables that nothing was written to
-    are empty."""
+    are empty. One file that cannot be read is an error."""
     files = trace_files(folder)
     if runs is not None:
         files = {table: [f for f in files[table] if f.stem in runs] for table in files}
+    for found in files.values():
+        check_versions(found)
+    return read_intake(spark, folder, Intake(files))
+
+
+def read_intake(spark: SparkSession, folder: Path, intake: Intake) -> Traces:
+    """What was found good in a folder."""
     points = None
     if (folder / POINTS).is_dir():
         points = spark.createDataFrame(finished_points(folder).to_pylist(), POINT_TYPE)
-    return Traces(
-        {table: _frame(spark, files[table], TRACE_TYPES[table]) for table in files}, points
-    )
+    frames = {t: _frame(spark, files, TRACE_TYPES[t]) for t, files in intake.files.items()}
+    return Traces(frames, points)
 
 
 def _frame(spark: SparkSession, files: list[Path], schema: StructType) -> DataFrame:
-    check_versions(files)
     if not files:
         return spark.createDataFrame([], schema)
     return spark.read.schema(schema).parquet(*(f"file://{file.absolute()}" for file in files))

@@ -1,14 +1,15 @@
 """What do the traces of a folder say? Read, transform, write: metrics as tidy tables.
 
-`strategies` has one row per run and strategy, `subscribers` one per run and subscription, `drops`
-one per run, strategy and reason. A sweep's folder also gives `study`: one row per strategy and
-setting, the mean over seeds with the half-width of its 95 % confidence interval (Student's t, as
-seeds are few).
+`strategies` has one row per run and strategy; `subscribers`, `topics`, `windows` and `links` one
+per run and that; `drops` the reasons; `costs` what a delivery took; `reliability` the four levels
+of the pruning paper; `delay_cdf` and `lateness_cdf` distributions; `quarantined` the files that
+were not read, and why. A sweep's folder also gives `study`, the mean over seeds of each strategy
+and setting with its confidence interval, and `differences`, those between strategies on the same
+seeds. docs/guide/traces.md defines every figure.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,17 +18,48 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+import msgspec
+import numpy as np
 import pandas as pd
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
-from scipy import stats
+from pyspark.sql import functions as F
 
+from tidings.core.errors import TidingsError
+from tidings.pipeline.intake import Intake, Quarantined, read_through, take_in
+from tidings.pipeline.jobs.intervals import (
+    interval_factor,
+    swept,
+    with_intervals,
+    with_paired_intervals,
+)
+from tidings.pipeline.jobs.question import LATENESS_RATIOS
+from tidings.pipeline.jobs.sparing import sparing
 from tidings.pipeline.outcomes import By
-from tidings.pipeline.sources import Traces, read_traces
-from tidings.pipeline.transforms import metrics
-from tidings.pipeline.transforms.outcomes import outcomes
+from tidings.pipeline.sources import Traces, read_intake, read_traces
+from tidings.pipeline.transforms import metrics, served
+from tidings.pipeline.transforms.cost import cost, discarded
+from tidings.pipeline.transforms.latency import delay_cdf
+from tidings.pipeline.transforms.lateness import lateness_cdf
+from tidings.pipeline.transforms.linkload import per_link
+from tidings.pipeline.transforms.outcomes import EXAMINED_COLUMNS, examined, outcomes
+from tidings.pipeline.transforms.reliability import reliability
 
-CONFIDENCE = 0.95
+__all__ = [
+    "Analysis",
+    "analyse",
+    "interval_factor",
+    "persisted",
+    "replaced",
+    "study_of",
+    "swept",
+    "with_intervals",
+    "write",
+]
+
+WINDOW_S = 60.0
+CDF_PLACES = 41  # of the distribution of delays, from the shortest to the longest
+SHORTEST_S = 1e-4  # below, it says more about the machine than about the network
 
 
 class Analysis(Struct, frozen=True):
@@ -36,26 +68,47 @@ class Analysis(Struct, frozen=True):
     strategies: pd.DataFrame
     subscribers: pd.DataFrame
     drops: pd.DataFrame
+    topics: pd.DataFrame
+    windows: pd.DataFrame
+    links: pd.DataFrame
+    costs: pd.DataFrame
+    reliability: pd.DataFrame
+    delay_cdf: pd.DataFrame
+    lateness_cdf: pd.DataFrame
+    quarantined: pd.DataFrame
     study: pd.DataFrame | None = None
+    differences: pd.DataFrame | None = None
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        named = {"strategies": self.strategies, "subscribers": self.subscribers}
-        named |= {"drops": self.drops}
-        return named if self.study is None else {"study": self.study} | named
+        """By name; the tables of a sweep first, if it is one."""
+        named: dict[str, pd.DataFrame | None] = msgspec.structs.asdict(self)
+        study = {name: named.pop(name) for name in ("study", "differences")}
+        return {name: table for name, table in (study | named).items() if table is not None}
 
 
-def analyse(spark: SparkSession, folder: Path, by: By = "clock") -> Analysis:
-    """All metrics of the traces in a folder."""
-    traces = read_traces(spark, folder)
-    with persisted(outcomes(traces, by).select(*metrics.NEEDED)) as rows:
-        strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
-        with persisted(strategies):
-            return Analysis(
-                _collected(strategies, "run", "strategy"),
-                _collected(metrics.per_subscriber(rows), "run", "subscription"),
-                _collected(metrics.drop_reasons(rows), "run", "strategy", "reason"),
-                _study(strategies, traces),
-            )
+def analyse(
+    spark: SparkSession,
+    folder: Path,
+    by: By = "clock",
+    window_s: float = WINDOW_S,
+    intake: Intake | None = None,
+) -> Analysis:
+    """All metrics of the traces in a folder; `intake` is what was found in it, if that is known.
+
+    Footers are looked at before, pages only if Spark stumbles over one: then all rows are read to
+    find which files it is.
+    """
+    sound = take_in(folder) if intake is None else intake
+    try:
+        return _analysed(spark, folder, sound, by, window_s)
+    except TidingsError:
+        raise
+    except Exception as error:  # of Spark's Python side, of its Java side, or of what joins them
+        readable = read_through(sound)
+        if readable.files == sound.files:
+            problem = str(error).strip().partition("\n")[0]
+            raise TidingsError(f"Spark could not analyse {folder}: {problem}") from error
+    return _analysed(spark, folder, readable, by, window_s)
 
 
 def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
@@ -69,11 +122,6 @@ def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
     return study[study["study"] == name].reset_index(drop=True)
 
 
-def swept(study: pd.DataFrame) -> list[str]:
-    """The parameters that a study varies, whose names have a dot, and the setting."""
-    return [name for name in study.columns if "." in name or name == "setting"]
-
-
 def write(analysis: Analysis, out: Path) -> list[Path]:
     """Each table as Parquet and as CSV; a file is whole or not there."""
     written = []
@@ -83,36 +131,71 @@ def write(analysis: Analysis, out: Path) -> list[Path]:
     return written
 
 
+def _analysed(
+    spark: SparkSession, folder: Path, intake: Intake, by: By, window_s: float
+) -> Analysis:
+    traces = read_intake(spark, folder, intake)
+    needed = [name for name in EXAMINED_COLUMNS if name != "hops"]
+    with (
+        sparing(spark, intake.size_bytes()),
+        persisted(examined(traces, by).select(*needed)) as rows,
+        persisted(_strategies(rows, traces)) as strategies,
+    ):
+        keys = ("run", "strategy")
+        return Analysis(
+            _collected(strategies, *keys),
+            _collected(served.per_subscriber(rows), "run", "subscription"),
+            _collected(metrics.drop_reasons(rows), *keys, "reason"),
+            _collected(served.per_topic(rows), *keys, "topic"),
+            _collected(served.per_window(rows, window_s), *keys, "window_at"),
+            _collected(per_link(traces), "run", "broker", "neighbour"),
+            _collected(cost(traces["carried"], strategies), "run", "part"),
+            _collected(reliability(rows), *keys, "level", "subscriber", "topic"),
+            _collected(delay_cdf(rows, cdf_places(rows)), *keys, "at"),
+            _collected(lateness_cdf(rows, LATENESS_RATIOS), *keys, "ratio"),
+            _named(intake.quarantined),
+            _study(strategies, traces),
+            _differences(strategies, traces),
+        )
+
+
+def _strategies(rows: DataFrame, traces: Traces) -> DataFrame:
+    """`metrics.per_strategy`, `served.DOUBTS` and discarded frames."""
+    carried = traces["carried"]
+    return (
+        metrics.per_strategy(rows, traces["published"], carried)
+        .join(served.doubts(rows), ["run", "strategy"], "left")
+        .join(discarded(carried), "run", "left")
+        .na.fill(0, ["second_deliveries", "clock_jumps", "discarded_frames"])
+    )
+
+
+def cdf_places(rows: DataFrame) -> list[float]:
+    """Where the distribution of delays is read: each a little longer than the last, by one factor,
+    so that milliseconds and minutes are both seen."""
+    shortest, longest = rows.agg(F.min("delay_s"), F.max("delay_s")).collect()[0]
+    if longest is None:
+        return [1.0]
+    first = max(shortest, SHORTEST_S)
+    places = np.geomspace(first, max(longest, first * 1.001), CDF_PLACES)
+    return [*(float(f"{place:.4g}") for place in places[:-1]), float(max(longest, first))]
+
+
 def _study(strategies: DataFrame, traces: Traces) -> pd.DataFrame | None:
     if traces.points is None:
         return None
     return with_intervals(metrics.over_seeds(strategies, traces.points).toPandas())
 
 
-def with_intervals(means: pd.DataFrame) -> pd.DataFrame:
-    """Deviations over seeds become half-widths of confidence intervals (one seed has none), and
-    the setting becomes a column per parameter that varies."""
-    names = {f"{name}_deviation": f"{name}_interval" for name in metrics.FIGURES}
-    factor = interval_factor(means["seeds"])
-    widened = means.assign(**{name: means[name] * factor for name in names}).rename(columns=names)
-    parameters = _parameters(means["setting"])
-    study = pd.concat([widened[["study", "strategy"]], parameters, widened.iloc[:, 3:]], axis=1)
-    return study.sort_values(list(study.columns[: study.columns.get_loc("seeds")])).reset_index(
-        drop=True
-    )
+def _differences(strategies: DataFrame, traces: Traces) -> pd.DataFrame | None:
+    if traces.points is None:
+        return None
+    return with_paired_intervals(metrics.paired(strategies, traces.points).toPandas())
 
 
-def interval_factor(samples: pd.Series) -> pd.Series:
-    """What a sample deviation is multiplied with; NaN for a single sample."""
-    count = samples.where(samples > 1).astype(float)
-    return stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) / count**0.5
-
-
-def _parameters(settings: pd.Series) -> pd.DataFrame:
-    """A column for each parameter that has more than one value, of numbers where they are."""
-    columns = pd.DataFrame([json.loads(setting) for setting in settings], index=settings.index)
-    varied = columns.loc[:, columns.nunique(dropna=False) > 1]
-    return varied.apply(lambda column: pd.to_numeric(column, errors="coerce").fillna(column))
+def _named(quarantined: tuple[Quarantined, ...]) -> pd.DataFrame:
+    rows = [msgspec.structs.asdict(one) for one in quarantined]
+    return pd.DataFrame(rows, columns=list(Quarantined.__struct_fields__), dtype="object")
 
 
 @contextmanager
@@ -134,6 +217,9 @@ def replaced(path: Path, save: Callable[[Path], Any]) -> Path:
     """The path, after a file saved under a hidden name has taken its place in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{token_hex(4)}-{path.name}")
-    save(draft)
-    os.replace(draft, path)
+    try:
+        save(draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)  # what could not be written to its end is of no use
     return path

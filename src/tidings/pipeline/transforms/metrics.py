@@ -1,4 +1,4 @@
-"""How well was everybody served? The first metrics, as transforms over outcomes.
+"""How did each strategy do? The figures that papers compare, as transforms over outcomes.
 
 Delivery ratio, on-time ratio (DCRD's QoS delivery ratio) and packets per subscriber are those of
 DCRD, section IV.C; earnings (Eq. 2) and the number of messages those of bounded delay; delays are
@@ -48,7 +48,7 @@ def per_strategy(outcomes: DataFrame, published: DataFrame, carried: DataFrame) 
         .na.fill(0, ["message_number"])
     )
     return (
-        publications.join(outcomes.groupBy(*keys).agg(*_figures()), keys, "left")
+        publications.join(outcomes.groupBy(*keys).agg(*figures()), keys, "left")
         .join(traffic, "run", "left")
         .na.fill(0, ["expected", "delivered", "dropped", "in_flight", "earnings"])
         .select(
@@ -60,27 +60,7 @@ def per_strategy(outcomes: DataFrame, published: DataFrame, carried: DataFrame) 
             "in_flight",
             *RATIOS,
             *AMOUNTS,
-            *_delays(),
-        )
-    )
-
-
-def per_subscriber(outcomes: DataFrame) -> DataFrame:
-    """One row per run and subscription."""
-    keys = ["run", "subscription", "subscriber_broker"]
-    tightest = F.min("deadline_s").alias("deadline_s")
-    return (
-        outcomes.groupBy(*keys)
-        .agg(tightest, *_figures())
-        .select(
-            *keys,
-            "deadline_s",
-            "expected",
-            "delivered",
-            "delivery_ratio",
-            "on_time_ratio",
-            "earnings",
-            *_delays(),
+            *delays(),
         )
     )
 
@@ -123,21 +103,58 @@ def drop_reasons(outcomes: DataFrame) -> DataFrame:
 def over_seeds(strategies: DataFrame, points: DataFrame) -> DataFrame:
     """One row per study, strategy and setting (the swept parameters without the seed): the mean
     over seeds of each metric, and its sample standard deviation as `<metric>_deviation`."""
-    parameters = F.from_json("parameters", "map<string,string>")
-    named = F.map_filter(parameters, lambda name, _: ~name.isin("run.seed", "broker.strategy"))
-    settings = points.select(
-        "study", F.col("point").alias("run"), "seed", F.to_json(named).alias("setting")
-    )
     keys = ["study", "strategy", "setting"]
     return (
-        strategies.join(settings, "run")
+        strategies.join(settings(points), "run")
         .groupBy(*keys)
         .agg(F.count_distinct("seed").alias("seeds"), *_means_and_deviations())
         .select(*keys, "seeds", *FIGURES, *map("{}_deviation".format, FIGURES))
     )
 
 
-def _figures() -> list[Column]:
+def paired(strategies: DataFrame, points: DataFrame) -> DataFrame:
+    """One row per study, setting, metric and two strategies that ran on common seeds: the mean
+    `difference` (strategy less other) of their runs on one seed, and its sample deviation.
+
+    On one seed all strategies meet the same failures and arrivals, so differences spread less than
+    the figures themselves. Two strategies that share a run have the same seed too.
+    """
+    figures = [
+        F.struct(F.lit(n).alias("metric"), F.col(n).cast("double").alias("value")) for n in FIGURES
+    ]
+    each = (
+        strategies.join(settings(points), "run")
+        .withColumn("figure", F.explode(F.array(*figures)))
+        .select("study", "setting", "seed", "strategy", "figure.metric", "figure.value")
+    )
+    others = each.withColumnsRenamed({"strategy": "other", "value": "other_value"})
+    difference = F.col("value") - F.col("other_value")
+    keys = ["study", "setting", "metric", "strategy", "other"]
+    return (
+        each.join(others, ["study", "setting", "seed", "metric"])
+        .where(F.col("strategy") < F.col("other"))
+        .withColumn("difference", difference)
+        .where(F.col("difference").isNotNull())
+        .groupBy(*keys)
+        .agg(
+            F.count("*").alias("pairs"),
+            F.avg("difference").alias("mean"),
+            F.stddev_samp("difference").alias("difference_deviation"),
+        )
+        .select(*keys, "pairs", F.col("mean").alias("difference"), "difference_deviation")
+    )
+
+
+def settings(points: DataFrame) -> DataFrame:
+    """One row per study and run: its seed, and what else the grid set, as JSON."""
+    parameters = F.from_json("parameters", "map<string,string>")
+    named = F.map_filter(parameters, lambda name, _: ~name.isin("run.seed", "broker.strategy"))
+    return points.select(
+        "study", F.col("point").alias("run"), "seed", F.to_json(named).alias("setting")
+    )
+
+
+def figures() -> list[Column]:
     """What a group of outcomes comes to; delays are null where nothing was delivered."""
     on_time = F.count_if(F.col("outcome") == IN_TIME)
     earned = F.sum(F.when(F.col("outcome") == IN_TIME, F.col("price")))
@@ -154,7 +171,8 @@ def _figures() -> list[Column]:
     ]
 
 
-def _delays() -> list[Column]:
+def delays() -> list[Column]:
+    """`DELAYS`, of a group that `figures` were made of."""
     return [F.col("delays")[number].alias(name) for number, name in enumerate(DELAYS)]
 
 

@@ -1,7 +1,9 @@
 """What became of each message, for each who wanted it? One outcome per pair of the two.
 
 The same meaning as `pipeline.outcomes`, which see; there the rows of one run are joined in memory,
-here those of any number of runs on any number of machines.
+here those of any number of runs on any number of machines. `examined` outcomes are those that
+`tidings analyse` counts: they also tell how often a message was delivered, and do not believe a
+clock that puts a delivery before its publication.
 """
 
 from __future__ import annotations
@@ -20,16 +22,51 @@ from tidings.pipeline.outcomes import (
 )
 from tidings.pipeline.sources import Traces
 
+EXAMINED_COLUMNS = (
+    *OUTCOME_COLUMNS,
+    "subscriber",  # the client, which may have several subscriptions
+    "copies",  # deliveries; 0 if there was none
+    "clock_back",  # whether the clocks put the delivery before the publication
+)
+GRAINS_PER_S = 1e6  # see GRAIN_S
+
 
 def outcomes(traces: Traces, by: By = "clock") -> DataFrame:
     """One row per publication and interested subscription: `OUTCOME_COLUMNS`, not sorted."""
-    joined = (
+    delay_s = F.col("age_s") if by == "age" else _by_clock()
+    return joined(traces).transform(judged, delay_s).select(*OUTCOME_COLUMNS)
+
+
+def examined(traces: Traces, by: By = "clock") -> DataFrame:
+    """The same with `EXAMINED_COLUMNS`; delays are rounded to the clocks' grain.
+
+    Where the clocks contradict themselves the delay is the age that the message tells. Of rounded
+    delays there are at most a million different ones in a second, which bounds the memory of exact
+    percentiles.
+    """
+    age_s = F.greatest(F.col("age_s"), F.lit(0.0))
+    back = F.coalesce(_by_clock() < -GRAIN_S, F.lit(False)) if by == "clock" else F.lit(False)
+    delay_s = age_s if by == "age" else F.when(back, age_s).otherwise(_by_clock())
+    rounded = F.rint(F.col("delay_s") * GRAINS_PER_S) / GRAINS_PER_S
+    return (
+        joined(traces)
+        .withColumn("clock_back", back)
+        .transform(judged, delay_s)
+        .withColumn("delay_s", rounded)
+        .withColumn("subscriber", _subscriber())
+        .withColumn("copies", F.coalesce("copies", F.lit(0)))
+        .select(*EXAMINED_COLUMNS)
+    )
+
+
+def joined(traces: Traces) -> DataFrame:
+    """Each pair with what was asked for, and with its first delivery and its first drop."""
+    return (
         pairs(traces["published"])
         .join(contracts(traces["subscribed"]), ["run", "subscription"], "left")
         .join(arrivals(traces["delivered"]), ["run", "message", "subscription"], "left")
         .join(drops(traces["dropped"]), ["run", "message", "subscriber_broker"], "left")
     )
-    return judged(joined, by).select(*OUTCOME_COLUMNS)
 
 
 def pairs(published: DataFrame) -> DataFrame:
@@ -54,17 +91,17 @@ def contracts(subscribed: DataFrame) -> DataFrame:
     return (
         subscribed.where("active")
         .groupBy("run", "subscription")
-        .agg(last)
-        .select("run", "subscription", "last.deadline_s", "last.price")
+        .agg(last, F.max("topic").alias("topic_filter"))
+        .select("run", "subscription", "last.deadline_s", "last.price", "topic_filter")
     )
 
 
 def arrivals(delivered: DataFrame) -> DataFrame:
-    """The first delivery of each message to each subscription."""
+    """The first delivery of each message to each subscription, and how many there were."""
     return (
         delivered.withColumn("subscription", F.explode("subscriptions"))
         .groupBy("run", "message", "subscription")
-        .agg(F.min(F.struct("at", "age_s", "hops")).alias("first"))
+        .agg(F.min(F.struct("at", "age_s", "hops")).alias("first"), F.count("*").alias("copies"))
         .select(
             "run",
             "message",
@@ -72,6 +109,7 @@ def arrivals(delivered: DataFrame) -> DataFrame:
             F.col("first.at").alias("delivered_at"),
             "first.age_s",
             "first.hops",
+            "copies",
         )
     )
 
@@ -86,18 +124,28 @@ def drops(dropped: DataFrame) -> DataFrame:
     )
 
 
-def judged(joined: DataFrame, by: By) -> DataFrame:
+def judged(joined: DataFrame, delay_s: Column) -> DataFrame:
     """With deadline, price, delay, outcome and reason."""
-    delay_s = F.col("age_s") if by == "age" else F.col("delivered_at") - F.col("published_at")
     price = F.col("publisher_price") * F.coalesce(F.col("price"), F.lit(1.0))
     reason = F.when(F.col("outcome") == DROPPED, F.col("reason"))
     return (
-        joined.withColumn("deadline_s", F.least("publisher_deadline_s", "deadline_s"))
+        joined.withColumn("delay_s", delay_s)
+        .withColumn("deadline_s", F.least("publisher_deadline_s", "deadline_s"))
         .withColumn("price", price)
-        .withColumn("delay_s", delay_s)
         .withColumn("outcome", _outcome())
         .withColumn("reason", reason)
     )
+
+
+def _by_clock() -> Column:
+    return F.col("delivered_at") - F.col("published_at")
+
+
+def _subscriber() -> Column:
+    """The client of a subscription, `<broker>/<client>:<filter>`, in which each may have colons."""
+    length = F.length("subscription") - F.length("topic_filter") - 1
+    known = F.substring(F.col("subscription"), F.lit(1), length)
+    return F.coalesce(known, F.substring_index("subscription", ":", 1))
 
 
 def _outcome() -> Column:

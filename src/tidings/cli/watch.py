@@ -1,0 +1,121 @@
+"""`tidings watch`: are contracts kept, while the overlay runs?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from tidings.cli.progress import ended_by_sigterm
+from tidings.cli.spark_options import Conf, Master, settings
+from tidings.cli.watch_screen import JsonScreen, Screen, TableScreen
+from tidings.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tidings.pipeline.jobs.violations import Herald, Window
+    from tidings.pipeline.jobs.watch import Watch
+
+MEMORY = ".watch"  # below the traces, where other readers pass it over
+
+
+def watch(
+    traces: Annotated[Path, typer.Argument(help="The folder to which brokers write trace rows")],
+    url: Annotated[
+        str, typer.Option(help="Publish violations through this broker: mqtt://HOST:PORT")
+    ] = "",
+    window_s: Annotated[float, typer.Option(help="Seconds of a window")] = 10.0,
+    watermark_s: Annotated[
+        float, typer.Option(help="Rows may come so many seconds later than others")
+    ] = 10.0,
+    wait_s: Annotated[
+        float, typer.Option(help="A message is lost if it takes longer; more than any deadline")
+    ] = 10.0,
+    target: Annotated[
+        float, typer.Option(help="Part of the messages that must be on time in each window")
+    ] = 0.99,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder of what is remembered [default: TRACES/.watch]"),
+    ] = None,
+    age: Annotated[
+        bool,
+        typer.Option("--age", help="Delays as messages tell them: for brokers whose clocks differ"),
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Judge what is there, to the last window, and end")
+    ] = False,
+    batch_rows: Annotated[
+        int, typer.Option(min=1, help="Rows to take at once, when many are waiting")
+    ] = 400_000,
+    master: Master = None,
+    conf: Conf = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per window")] = False,
+) -> None:
+    """Judge every contract, window by window, while the overlay runs, with Spark.
+
+    Prints how much was lost and on time per topic and deadline. Windows below --target are
+    published on $tidings/violations/TOPIC, with --url. Ends with Ctrl-C, and goes on where it was
+    when it is started again.
+    """
+    from tidings.pipeline.files import writable_folder
+    from tidings.pipeline.jobs.watch import Watch
+    from tidings.pipeline.session import spark_session
+    from tidings.pipeline.transforms.windows import Timing, checked_timing
+
+    timing = checked_timing(Timing(window_s, watermark_s, wait_s, "age" if age else "clock"))
+    _check(traces, target, once)
+    herald = _herald(url, target)
+    memory = writable_folder(checkpoint or traces / MEMORY, "--checkpoint")
+    screen: Screen = JsonScreen(target) if json else TableScreen(Console(), traces, target)
+
+    def found(windows: list[Window]) -> None:
+        screen.show(windows)
+        if herald is not None:
+            herald.tell(windows)
+
+    spark = spark_session(master, "tidings watch", settings(conf))
+    with screen, ended_by_sigterm():
+        watching = Watch(spark, traces, memory, timing, found, _warn)
+        try:
+            _keep_watching(watching, screen, once, batch_rows)
+        except KeyboardInterrupt:
+            pass  # the way in which it ends
+        finally:
+            watching.stop()
+    screen.end(watching.status, memory)
+
+
+def _keep_watching(watching: Watch, screen: Screen, once: bool, batch_rows: int) -> None:
+    while True:
+        if not watching.step(batch_rows):
+            if once:
+                break
+            watching.rest()
+        screen.report(watching.status)
+    watching.finish()
+
+
+def _check(traces: Path, target: float, once: bool) -> None:
+    if not 0 <= target <= 1:
+        raise ConfigError("tidings watch", "--target", target, "a part of all, from 0 to 1")
+    if traces.exists() and not traces.is_dir():
+        raise ConfigError(str(traces), "traces", "not a folder", "a folder of trace rows")
+    if once:
+        from tidings.pipeline.files import listed_files
+
+        listed_files(traces)
+    elif not traces.exists():
+        _warn(f"{traces} is not there yet; waiting for a broker that writes to it.")
+
+
+def _herald(url: str, target: float) -> Herald | None:
+    from tidings.pipeline.jobs.violations import Herald
+
+    return Herald(url, target, _warn) if url else None
+
+
+def _warn(problem: str) -> None:
+    print(f"tidings: {problem}", file=sys.stderr, flush=True)

@@ -1,0 +1,184 @@
+"""Which trace rows does a stream get, and in which order? Whole and true ones, by time, each once.
+
+Brokers leave many small segments, some disk may cut one, and a stream that meets its rows in
+disorder takes them for late. So segments are admitted in rounds: those that are next in time, both
+tables together, checked to the last row, become one file in a folder that only the stream reads. A
+file that is no segment is refused, counted and named, and the others go on.
+
+Each round is noted, with what was in it, before its file appears. After a crash the last note is
+carried out again under the same name, which a stream that has read it passes over: so no row is
+lost and none is admitted twice. Segments are known by their content, so copies, and files into
+which compaction has gathered what was admitted before, are passed over too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import inf
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from tidings.core.errors import ConfigError
+from tidings.pipeline import copies
+from tidings.pipeline.files import parquet_files
+from tidings.pipeline.jobs.analyse import replaced
+from tidings.pipeline.segments import (
+    ADMITTED,
+    ROW_SCHEMA,
+    Segment,
+    checked_rows,
+    extent,
+    glance,
+)
+
+OWN_TOPICS = "$tidings/"  # a watch that judged its own messages could go on for ever
+NO_RUN = ""  # of rows that only say how late it is
+
+Warn = Callable[[str], None]
+
+
+class Noted(Struct, frozen=True):
+    """A file that was admitted, by its name below the folder of traces and by its content."""
+
+    name: str
+    content: tuple[copies.Segment, ...]
+
+
+class Round(Struct, frozen=True):
+    """What was admitted together."""
+
+    number: int
+    last_at: float  # of all rows so far
+    files: tuple[Noted, ...] = ()
+
+
+class Rounds:
+    """The rows of a trace folder for one stream, which reads `<folder>/rows`."""
+
+    def __init__(self, traces: Path, folder: Path, warn: Warn) -> None:
+        self._traces, self._folder, self._warn = traces, folder, warn
+        self.rows = self.refused = 0
+        self.last_at = -1.0  # of all rows; below 0 there was none
+        self._waiting: dict[str, Segment] = {}
+        self._looked_at: set[str] = set()
+        self._copies: set[str] = set()  # of what was admitted, or waits
+        self._claimed: set[copies.Segment] = set()  # admitted or waiting
+        self._number = 0
+        (folder / "rows").mkdir(parents=True, exist_ok=True)
+        self._resume()
+
+    def admit(self, most_rows: int, watermark_s: float) -> bool:
+        """Whether there was anything for a next round."""
+        self._look()
+        chosen = _next(self._waiting.values(), most_rows, watermark_s)
+        for segment in chosen:
+            del self._waiting[segment.name]
+        files = tuple(Noted(s.name, tuple(sorted(s.content))) for s in chosen)
+        if files:
+            self.rows += self._carry_out(self._number + 1, files, self._note)
+        return bool(files)
+
+    def tell_time(self, at: float) -> None:
+        """Admits a row that says nothing but how late it is."""
+        row = {"run": NO_RUN, "at": at, "message": 0, "topic": "", "deadline_s": inf}
+        note = Round(self._number + 1, self.last_at)
+        self._note(note)
+        self._write(note, [pa.Table.from_pylist([row | {"interested": [""]}], ROW_SCHEMA)])
+
+    def _resume(self) -> None:
+        notes = self._folder / "rounds.jsonl"
+        whole, _, cut = (notes.read_bytes() if notes.exists() else b"").rpartition(b"\n")
+        if cut:  # the crash came while it was written, and before any file of that round
+            replaced(notes, lambda draft: draft.write_bytes(whole + b"\n" if whole else b""))
+        rounds = [msgspec.json.decode(line, type=Round) for line in whole.splitlines()]
+        for each in rounds:
+            self._looked_at.update(noted.name for noted in each.files)
+            self._claimed.update(segment for noted in each.files for segment in noted.content)
+        if rounds:
+            self._number, self.last_at = rounds[-1].number, rounds[-1].last_at
+            self._carry_out(self._number, rounds[-1].files, lambda note: None)
+
+    def _look(self) -> None:
+        """Finds new files; of those that cannot be used, says why."""
+        for name in [name for name in self._waiting if not (self._traces / name).exists()]:
+            self._give_up(self._waiting.pop(name).content)
+        for table in ADMITTED:
+            for file in parquet_files(self._traces / table):
+                name = str(file.relative_to(self._traces))
+                if name not in self._looked_at:
+                    self._looked_at.add(name)
+                    self._expect(file, name, table)
+
+    def _expect(self, file: Path, name: str, table: str) -> None:
+        try:
+            segment = glance(file, name, table)
+        except ConfigError as problem:
+            self._refuse(file, problem)
+            return
+        if segment.content <= self._claimed:
+            self._copies.add(name)
+        elif segment.rows:
+            self._waiting[name] = segment
+            self._claimed |= segment.content
+
+    def _give_up(self, content: Iterable[copies.Segment]) -> None:
+        """What is no longer there has been gathered with others; there it will be found."""
+        self._claimed.difference_update(content)
+        self._looked_at -= self._copies
+        self._copies.clear()
+
+    def _refuse(self, file: Path, problem: ConfigError) -> None:
+        if file.exists():  # else see `_give_up`
+            self.refused += 1
+            self._warn(f"{problem} It is passed over.")
+
+    def _carry_out(
+        self, number: int, planned: tuple[Noted, ...], note: Callable[[Round], None]
+    ) -> int:
+        """Reads the segments, notes which were good, and gives them to the stream."""
+        good, parts = list[Noted](), list[pa.Table]()
+        for noted in planned:
+            table, file = noted.name.partition("/")[0], self._traces / noted.name
+            try:
+                parts.append(checked_rows(file, table))
+            except ConfigError as problem:
+                self._refuse(file, problem)
+                self._give_up(noted.content)
+            else:
+                good.append(noted)
+        self.last_at = max([self.last_at, *(extent(rows)[1] for rows in parts)])
+        kept = Round(number, self.last_at, tuple(good))
+        note(kept)
+        if parts:
+            self._write(kept, parts)
+        return sum(rows.num_rows for rows in parts)
+
+    def _note(self, note: Round) -> None:
+        with (self._folder / "rounds.jsonl").open("ab") as file:
+            file.write(msgspec.json.encode(note) + b"\n")
+        self._number = note.number
+
+    def _write(self, note: Round, parts: list[pa.Table]) -> None:
+        """One file, so that the stream meets what was published and delivered in one batch."""
+        rows = pa.concat_tables([ROW_SCHEMA.empty_table(), *parts], promote_options="default")
+        ours = pc.fill_null(pc.starts_with(rows["topic"], OWN_TOPICS), False)
+        file = self._folder / "rows" / f"{note.number:09}.parquet"
+        replaced(file, partial(pq.write_table, rows.filter(pc.invert(ours)), compression="zstd"))
+
+
+def _next(waiting: Iterable[Segment], most_rows: int, watermark_s: float) -> list[Segment]:
+    """The segments that begin first; more than asked for, if the rest would come late otherwise."""
+    chosen, rows, reach = list[Segment](), 0, -inf
+    for segment in sorted(waiting, key=lambda each: (each.first_at, each.name)):
+        enough = rows + segment.rows > most_rows and segment.first_at > reach - watermark_s
+        if enough and chosen:
+            break
+        chosen.append(segment)
+        rows, reach = rows + segment.rows, max(reach, segment.last_at)
+    return chosen

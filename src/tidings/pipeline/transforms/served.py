@@ -1,0 +1,77 @@
+"""How was everybody served? The same figures for any group of examined outcomes.
+
+What was delivered, late or not, has a delay; what was not (dropped, or in flight when the trace
+ended) is lost. A second delivery of a message to the same subscription is counted apart and never
+as delivered; it comes after a crash, of durable messages.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tidings.pipeline.transforms.metrics import DELAYS, delays, figures
+
+DOUBTS = ("loss_ratio", "delay_mean_s", "second_deliveries", "clock_jumps")
+SERVED = (
+    "expected",
+    "delivered",
+    "dropped",
+    "in_flight",
+    "delivery_ratio",
+    "on_time_ratio",
+    "loss_ratio",
+    "second_deliveries",
+    "clock_jumps",  # deliveries that the clocks put before their publication
+    "earnings",
+    "delay_mean_s",
+    *DELAYS,
+)
+
+
+def per_topic(examined: DataFrame) -> DataFrame:
+    """One row per run, strategy and topic: `SERVED`."""
+    return _served(examined, "run", "strategy", "topic")
+
+
+def per_window(examined: DataFrame, window_s: float) -> DataFrame:
+    """One row per run, strategy and stretch of time: `SERVED` of what was published in it.
+
+    `window_at` is its beginning, a multiple of its length on the publishing brokers' clocks.
+    """
+    begin = F.floor(F.col("published_at") / window_s) * window_s
+    return _served(examined.withColumn("window_at", begin), "run", "strategy", "window_at")
+
+
+def per_subscriber(examined: DataFrame) -> DataFrame:
+    """One row per run and subscription: the tightest deadline that held for it, and `SERVED`."""
+    keys = ("run", "subscription", "subscriber_broker")
+    tightest = F.min("deadline_s").alias("deadline_s")
+    grouped = examined.groupBy(*keys).agg(tightest, *figures(), *_doubts())
+    return grouped.withColumns(_named_delays()).select(*keys, "deadline_s", *SERVED)
+
+
+def doubts(examined: DataFrame) -> DataFrame:
+    """One row per run and strategy: `DOUBTS`, to stand beside `metrics.per_strategy`."""
+    keys = ("run", "strategy")
+    return examined.groupBy(*keys).agg(*_doubts()).select(*keys, *DOUBTS)
+
+
+def _served(examined: DataFrame, *keys: str) -> DataFrame:
+    grouped = examined.groupBy(*keys).agg(*figures(), *_doubts())
+    return grouped.withColumns(_named_delays()).select(*keys, *SERVED)
+
+
+def _named_delays() -> dict[str, Column]:
+    return dict(zip(DELAYS, delays(), strict=True))
+
+
+def _doubts() -> list[Column]:
+    lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
+    seconds = F.sum(F.greatest(F.col("copies") - 1, F.lit(0)))
+    return [
+        lost.alias("loss_ratio"),
+        F.avg("delay_s").alias("delay_mean_s"),
+        seconds.alias("second_deliveries"),
+        F.count_if("clock_back").alias("clock_jumps"),
+    ]
