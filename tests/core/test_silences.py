@@ -61,7 +61,19 @@ def test_a_reported_outage_counts_where_nothing_was_sent_and_only_there() -> Non
 
 def test_reports_become_intervals_and_an_open_one_lasts_to_the_end() -> None:
     at, up = [0.0, 10.0, 12.0, 20.0, 30.0], [True, False, False, True, False]
-    assert reported(at, up, 40.0) == [(10.0, 20.0), (30.0, 40.0)]
+    assert reported(at, up, (0.0, 40.0)) == [(10.0, 20.0), (30.0, 40.0)]
+
+
+def test_only_what_was_reported_while_the_link_was_watched_counts() -> None:
+    at, up = [10.0, 20.0, 25.0, 35.0], [False, True, False, True]
+    assert reported(at, up, (15.0, 30.0)) == [(15.0, 20.0)]
+    assert reported(at, up, (15.0, 31.0)) == [(15.0, 20.0), (25.0, 31.0)]
+    assert reported(at, up, (20.0, 40.0)) == [(25.0, 35.0)]
+
+
+def test_a_link_that_goes_down_as_the_run_ends_was_taken_down_with_it() -> None:
+    assert reported([36.0], [False], (0.0, 40.0)) == []
+    assert reported([36.0, 39.0], [False, True], (0.0, 40.0)) == [(36.0, 39.0)]
 
 
 intervals = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,6 +40,7 @@ from tidings.live.log_records import (
     whole_records,
 )
 from tidings.live.message_log import Ahead, Gone, MessageLog
+from tidings.live.server import LiveBroker
 
 PLENTY = 1 << 20
 CONTRACT = Contract(deadline_s=0.5, price=3.0)
@@ -212,6 +215,24 @@ def test_a_killed_broker_loses_at_most_what_was_not_flushed(tmp_path: Path) -> N
     log.close()
 
 
+def test_a_new_segment_says_whose_it_is_before_any_power_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, sync = set[str](), os.fsync
+
+    def remember(file: int) -> None:
+        synced.add(Path(f"/proc/self/fd/{file}").readlink().name)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", remember)
+    log = a_log(tmp_path, keep_bytes=4096, fsync=False)
+    filled(log, 12)
+    log.close()
+    segments = {path.name for path in tmp_path.glob("*.log")}
+    assert len(segments) > 2
+    assert segments < synced
+
+
 # ---- what goes
 
 
@@ -303,6 +324,23 @@ def test_a_full_disk_stops_the_log_and_leaves_what_was_readable(
     again.close()
 
 
+def test_a_segment_that_cannot_be_made_leaves_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_new_segment(file: int, data: bytes) -> None:
+        if data.startswith(b"tidings log"):
+            raise OSError(28, "No space left on device")
+        os.write(file, data)
+
+    before = len(os.listdir("/proc/self/fd"))
+    log = a_log(tmp_path, keep_bytes=4096)
+    monkeypatch.setattr(message_log, "write_all", no_new_segment)
+    filled(log, 12)
+    assert "No space left on device" in log.stopped
+    log.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_disk_that_is_too_slow_stops_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,6 +368,18 @@ def test_damage_in_an_old_segment_is_named_and_not_served_as_something_else(tmp_
     oldest.write_bytes(data)
     with pytest.raises(LogError, match="damaged at offset 0"):
         log.read(0, 10, PLENTY)
+    log.close()
+
+
+def test_a_segment_that_somebody_has_shortened_is_named(tmp_path: Path) -> None:
+    log = a_log(tmp_path)
+    filled(log, 3)
+    record_bytes = len(log.read(0, 1, PLENTY))
+    os.truncate(newest_file(tmp_path), FIRST_LINE_BYTES + 2 * record_bytes - 20)
+    assert len(decode_records(log.read(0, 10, PLENTY), 0)) == 1
+    for offset in (1, 2):
+        with pytest.raises(LogError, match="is damaged: it ends within offset 1"):
+            log.read(offset, 10, PLENTY)
     log.close()
 
 
@@ -451,6 +501,32 @@ def test_a_restarted_broker_goes_on_with_its_log(tmp_path: Path) -> None:
         assert [record.payload for record in found] == [b"0", b"last", b"1", b"last"]
 
 
+def test_a_clean_stop_writes_what_waits_behind_the_slow_write_of_another_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, began = MessageLog.write, threading.Event()
+
+    def slowly(log: MessageLog, records: list[bytes]) -> None:
+        began.set()
+        time.sleep(0.3)
+        write(log, records)
+
+    two = [{"name": name, "topic": "#", "flush_s": 0.02} for name in ("one", "two")]
+    monkeypatch.setattr(MessageLog, "write", slowly)
+    with a_broker(tmp_path, log=two) as overlay:
+        client = PahoClient(overlay.port("b"))
+        for number in range(3):
+            client.publish("t", str(number))
+        assert began.wait(10)
+        time.sleep(0.1)  # both have taken what there was, and only one is being written
+        client.close()
+        overlay.stop("b")
+    for name in ("one", "two"):
+        log = a_log(tmp_path / "traces" / "logs" / "b" / name)
+        assert [record.payload for record in all_of(log)] == [b"0", b"1", b"2"], name
+        log.close()
+
+
 def test_a_full_disk_stops_the_log_but_not_the_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -482,6 +558,16 @@ def test_a_log_that_cannot_be_opened_is_named_before_anything_listens(
         held.close()
     with a_broker(tmp_path):  # and nothing was left locked
         pass
+
+
+def test_a_link_model_that_is_gone_at_the_start_leaves_no_log_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_log, "LOCKED_WITHIN_S", 0.1)
+    config = parse({"name": "b", "traces": str(tmp_path), "log": LOGS}, "broker.toml")
+    with pytest.raises(ConfigError, match="link_model is 'nowhere'"):
+        LiveBroker(msgspec.structs.replace(config, link_model="nowhere"))
+    a_log(tmp_path / "logs" / "b" / "orders").close()
 
 
 @pytest.mark.parametrize(
@@ -602,6 +688,20 @@ def test_too_many_readers_are_turned_away(log_port: int, monkeypatch: pytest.Mon
         first.sendall(b"GET /log HTTP/1.1\r\n\r\n")
         assert first.recv(100).startswith(b"HTTP/1.1 200")
         assert ask(log_port, "/log")[0] == 503
+    eventually(lambda: ask(log_port, "/log")[0] == 200)
+
+
+def test_a_reader_too_many_is_turned_away_before_it_has_said_a_word(
+    log_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_server, "MAX_CONNECTIONS", 1)
+    with socket.create_connection(("127.0.0.1", log_port), timeout=10) as first:
+        first.sendall(b"GET /log HTTP/1.1\r\n\r\n")
+        assert first.recv(100).startswith(b"HTTP/1.1 200")
+        with socket.create_connection(("127.0.0.1", log_port), timeout=5) as second:
+            said = b"".join(iter(lambda: second.recv(1000), b""))
+        assert said.startswith(b"HTTP/1.1 503")
+        assert b"try again later" in said
     eventually(lambda: ask(log_port, "/log")[0] == 200)
 
 

@@ -1,6 +1,7 @@
 """What is learned from made-up measurements is what they were made of."""
 
 from collections.abc import Iterator
+from math import isnan as is_nan
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,17 @@ from support.traces import a_wish, tables_of, write_tables
 from tidings.core.errors import ConfigError
 from tidings.core.linkmodel import LearnedLink, read_link_model
 from tidings.core.trace import Acknowledged, Forwarded, LinkChanged, Probed, Row
+from tidings.pipeline.jobs.analyse import replaced
 from tidings.pipeline.jobs.learn import Lesson, learn, write
 from tidings.pipeline.jobs.measurements import checked_input
+from tidings.pipeline.sources import Traces
 from tidings.pipeline.transforms.links.gamma import LEVELS, fitted
 from tidings.pipeline.transforms.links.groups import BETWEEN, numbered
+from tidings.pipeline.transforms.links.history import trace_histories
 from tidings.pipeline.transforms.links.prediction import EXPECTED, LAST, MEAN, TYPICAL, _of_link
+from tidings.pipeline.transforms.links.samples import changes, ends, trace_samples
+from tidings.sim.past import Reading, past_courses
+from tidings.sim.past_rows import read_past
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -67,6 +74,15 @@ def hourly_probes(a: str, b: str) -> Iterator[Row]:
         yield Probed(sent_at + round_trip_s, a, b, round_trip_s)
 
 
+def restless_probes(a: str, b: str) -> Iterator[Row]:
+    """Hours as above, times a level that is drawn anew for each probe."""
+    drawn = chance(7)
+    for sent_at in np.arange(0.0, 4 * DAY_S, 300.0).tolist():
+        level_s = SHIFT_S + float(drawn.gamma(SHAPE, SCALE_S))
+        round_trip_s = 2 * level_s * (2.0 if int(sent_at / 3600) % 24 in BUSY else 1.0)
+        yield Probed(sent_at + round_trip_s, a, b, round_trip_s)
+
+
 def outages(seed: int) -> list[tuple[float, float]]:
     """Twelve of 60 s, at drawn instants of their own parts of the time."""
     starts = np.arange(12) * 600.0 + chance(seed).uniform(50.0, 500.0, 12)
@@ -79,6 +95,12 @@ def quiet_outage(a: str, b: str) -> list[Row]:
     return [*kept, LinkChanged(1000.0, a, b, False), LinkChanged(1200.0, a, b, True)]
 
 
+def latecomer(a: str, b: str) -> list[Row]:
+    """A neighbour that is asked for the first time when half of the run is over."""
+    kept = [row for row in probes(a, b, [], 0.0, 8) if row.at >= LENGTH_S / 2]
+    return [*kept, LinkChanged(0.0, a, b, False), LinkChanged(LENGTH_S / 2, a, b, True)]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     together = outages(1)
@@ -89,11 +111,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *probes("d", "a", together, 0.0, 4),
         *probes("b", "d", outages(2), 0.0, 5),
         *quiet_outage("b", "c"),
+        *latecomer("l", "c"),
+        *(Probed(at + 1.0, "a", "n", nan) for at in np.arange(0.0, LENGTH_S, 5.0).tolist()),
         *messages("a", "m", [200, 1000, 4000], (8e-6, 1e-6)),
         *messages("a", "s", [200], (8e-6, 0.0)),
         Probed(5.0, "a", "b", -0.5),  # a clock that was set back
     ]
-    tables = tables_of({"one": rows, "two": hourly_probes("x", "y")})
+    days = [*hourly_probes("x", "y"), *restless_probes("u", "v")]
+    days += [Probed(3600.0 * hour, "z", "z", 0.0) for hour in range(24)]
+    tables = tables_of({"one": rows, "two": days})
     folder = write_tables(tmp_path_factory.mktemp("traces"), tables)
     again = {"probed": tables["probed"]}  # the same rows once more
     return write_tables(folder, again, "again")
@@ -110,7 +136,22 @@ def links(lesson: Lesson) -> dict[str, LearnedLink]:
 
 
 def test_every_direction_that_was_asked_has_a_row(links: dict[str, LearnedLink]) -> None:
-    assert sorted(links) == ["ab", "ac", "am", "as", "bc", "bd", "ca", "da", "xy"]
+    expected = ["ab", "ac", "am", "an", "as", "bc", "bd", "ca", "da", "lc", "uv", "xy", "zz"]
+    assert sorted(links) == expected
+
+
+def test_a_link_that_never_answered_is_known_to_be_dead(links: dict[str, LearnedLink]) -> None:
+    link = links["an"]
+    assert (link.samples, link.delay_mean_s) == (0, None)
+    assert link.delay_reason == link.hourly_reason == "no answer told a round trip"
+    assert (link.availability, link.outages) == (0.0, 1)
+    assert link.estimate() is None
+
+
+def test_what_was_reported_before_a_link_was_watched_is_not_counted(
+    links: dict[str, LearnedLink],
+) -> None:
+    assert (links["lc"].outages, links["lc"].availability) == (0, 1.0)
 
 
 def test_delays_and_losses_are_found_and_rows_that_are_there_twice_count_once(
@@ -164,6 +205,7 @@ def test_what_the_traces_cannot_tell_is_absent_with_its_reason(
     assert links["ab"].hourly_factors is None
     assert links["ab"].hourly_reason == "2 of 24 hours of the day were seen"
     assert links["ab"].outage_reason == "no outage was seen"
+    assert links["zz"].hourly_reason == "no delay is longer than zero"
 
 
 def test_hours_have_their_factors(links: dict[str, LearnedLink]) -> None:
@@ -173,12 +215,77 @@ def test_hours_have_their_factors(links: dict[str, LearnedLink]) -> None:
     assert factors == pytest.approx(expected, rel=1e-6)
 
 
+def test_what_the_hour_explains_is_not_chance_once_more(links: dict[str, LearnedLink]) -> None:
+    steady, link = links["xy"], links["uv"]
+    assert (steady.delay_shift_s, steady.delay_scale_s) == (pytest.approx(0.08 / 3), 0.0)
+    assert link.delay_shape is not None
+    assert link.delay_scale_s is not None
+    usual = 4 / 3  # a mean hour, of the quiet ones
+    spread = link.delay_shape**0.5 * link.delay_scale_s
+    assert spread == pytest.approx(usual * SHAPE**0.5 * SCALE_S, rel=0.1)
+    assert link.persistence == pytest.approx(0.0, abs=0.1)
+
+
 def test_a_model_is_written_as_one_file_and_read_back(lesson: Lesson, tmp_path: Path) -> None:
     path = write(lesson, tmp_path / "weather.parquet")
     model = read_link_model(path)
     assert list(model.links.values()) == lesson.links
     assert model.slice_s == 10.0
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_written_to_its_end_leaves_nothing(tmp_path: Path) -> None:
+    def half(draft: Path) -> None:
+        draft.write_text("half of it")
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        replaced(tmp_path / "model.parquet", half)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- what a replay makes of the same traces
+
+
+def a_random_link(a: str, b: str, seed: int) -> Iterator[Row]:
+    """Probes, messages that are repeated, losses, outages, reports, and a clock set back."""
+    drawn, length_s = chance(seed, 11), 600.0
+    starts = np.cumsum(drawn.exponential(150.0, 4))
+    down = [(start, start + drawn.exponential(30.0)) for start in starts.tolist()]
+    loss = float(drawn.choice([0.0, 0.1, 0.4]))
+
+    def is_lost(at: float) -> bool:
+        return any(start <= at < end for start, end in down) or drawn.random() < loss
+
+    for at in np.arange(0.0, length_s, 5.0).tolist():
+        took_s = nan if is_lost(at) else -1.0 if drawn.random() < 0.02 else 0.05
+        yield Probed(at + (1.0 if is_nan(took_s) else took_s), a, b, took_s)
+    for number, first_at in enumerate(sorted(drawn.uniform(0.0, length_s - 5.0, 150).tolist())):
+        for attempt in range(1, int(drawn.integers(2, 5))):
+            at = first_at + 0.7 * (attempt - 1)
+            yield Forwarded(at, a, number, b, number, attempt, 1, 100)
+            if not is_lost(at):
+                yield Acknowledged(at + 0.05, a, b, number, 0.05)
+                break
+    for start, end in down[:2]:
+        yield LinkChanged(start + 0.5, a, b, False)
+        yield LinkChanged(end + 0.5, a, b, True)
+
+
+def test_a_replay_sees_the_outages_that_are_learned(spark: SparkSession, tmp_path: Path) -> None:
+    pairs = [(f"a{number:02}", f"b{number:02}") for number in range(30)]
+    rows = [row for seed, pair in enumerate(pairs) for row in a_random_link(*pair, seed)]
+    tables = tables_of({"one": rows})
+    write_tables(write_tables(tmp_path, tables), {"forwarded": tables["forwarded"][:500]}, "copy")
+    told = {name: table for name, table in tables.items() if table.num_rows}
+    traces = Traces({name: spark.createDataFrame(table) for name, table in told.items()})
+    samples, noticed = trace_samples(traces), changes(traces["link_changed"])
+    histories = trace_histories(samples, noticed, ends(traces)).collect()
+    learned = {(h.source, h.target): [(o.from_s, o.to_s) for o in h.outages] for h in histories}
+    past = past_courses(read_past(tmp_path, 1.0), pairs, Reading(0.0, True))
+    replayed = {pair: list(past.of(*pair).outages) for pair in pairs}
+    assert sum(map(len, learned.values())) > 30
+    assert replayed == learned
 
 
 # ---- a table of round trips
@@ -248,6 +355,7 @@ def test_predictions_are_tried_on_what_was_held_back(of_table: Lesson, table: Pa
 def series_of(values: np.ndarray) -> pd.DataFrame:
     count = len(values)
     columns = {"run": "r", "source": "a", "target": "b", "slice": range(count), "delay_s": values}
+    columns |= {"level_s": values}
     return pd.DataFrame(columns).assign(held_back=lambda frame: frame["slice"] >= 0.8 * count)
 
 
@@ -311,6 +419,8 @@ def test_other_files_and_folders_are_refused(tmp_path: Path) -> None:
         ({"price": [1.0]}, "slice is missing"),
         ({"slice": [1], "source": [0], "target": [1]}, "rtt_ms is missing"),
         ({"slice": ["a"], "source": [0], "target": [1], "rtt_ms": [1.0]}, "slice counts"),
+        ({"slice": [1], "source": [0], "target": ["b"], "rtt_ms": [1.0]}, "both numbers or both"),
+        ({"slice": [1], "source": [0.5], "target": [1.5], "rtt_ms": [1.0]}, "source double"),
         ({"slice": pa.array([], pa.int16()), "source": [], "target": []}, "rows is 0"),
     ],
 )
@@ -331,6 +441,8 @@ def test_traces_without_hops_say_what_to_set(tmp_path: Path) -> None:
 def test_impossible_options_are_refused(table: Path) -> None:
     assert "--slice-s" in refused(table, slice_s=0.0)
     assert "--hold-back" in refused(table, hold_back=1.0)
+    with pytest.raises(ConfigError, match="--probe-timeout-s"):
+        checked_input(table, None, 0.2, probe_timeout_s=-1.0)
 
 
 def test_traces_in_which_nothing_was_answered_are_refused(

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import msgspec
@@ -33,8 +34,9 @@ from support.pages import ROOT
 
 from tidings.core.errors import ConfigError
 from tidings.core.topic import matches
+from tidings.live import log_server
 from tidings.live.config import Log, parse
-from tidings.live.log_records import LogError, LogRecord
+from tidings.live.log_records import FIRST_LINE_BYTES, RECORD_HEADER_BYTES, LogError, LogRecord
 from tidings.pipeline.datasource import TidingsDataSource
 from tidings.pipeline.log_client import LogClient, LogLoss, log_place
 from tidings.pipeline.log_options import LogOptions, log_options
@@ -179,6 +181,57 @@ def test_a_broker_that_restarts_is_waited_for(shop: Shop) -> None:
         shop.overlay.start("b")
         assert client.state() == before
         assert [record.payload for record in client.records(before.id, 0, 10)] == [b"0"]
+
+
+def test_a_broker_with_too_many_readers_is_asked_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.say("0")
+    monkeypatch.setattr(log_server, "MAX_CONNECTIONS", 0)
+    with LogClient(shop.log(), 0.1) as client, pytest.raises(LogError, match="answers 503"):
+        client.state()
+    later = Timer(0.5, monkeypatch.setattr, (log_server, "MAX_CONNECTIONS", 9))
+    later.start()
+    with LogClient(shop.log(), 10.0) as client:
+        assert client.state().next == 1
+    later.join()
+
+
+def damaged(folder: Path, at: int) -> None:
+    """One byte of the oldest segment is another."""
+    segment = min((folder / "traces" / "logs" / "b" / "orders").glob("*.log"))
+    data = bytearray(segment.read_bytes())
+    data[FIRST_LINE_BYTES + at] ^= 0xFF
+    segment.write_bytes(data)
+
+
+@pytest.mark.parametrize(("at", "lost"), [(RECORD_HEADER_BYTES, 1), (0, 3)])
+def test_a_damaged_record_ends_the_query_or_is_passed_over(
+    tmp_path: Path, at: int, lost: int
+) -> None:
+    """Behind a record whose length is damaged, nothing of its segment can be found."""
+    with small_log(tmp_path) as overlay:
+        shop = Shop(overlay)
+        for _ in range(6):
+            shop.say("x" * 100)
+        log = overlay.brokers["b"].logs.by_name["orders"].kept
+        assert [segment.first for segment in log._segments] == [0, 3]
+        damaged(tmp_path, at)
+        fails = LogReader(log_options({"url": shop.log()}))
+        with pytest.raises(LogLoss, match=r"damaged.* The option on_loss=skip"):
+            list(fails.read(fails.partitions()[0]))
+        skips = LogReader(log_options({"url": shop.log(), "on_loss": "skip"}))
+        assert offsets(skips.read(skips.partitions()[0])) == list(range(lost, 6))
+
+
+def test_what_stands_before_a_damaged_record_is_read(tmp_path: Path) -> None:
+    with small_log(tmp_path) as overlay:
+        shop = Shop(overlay)
+        shop.say("0", "1", "2")
+        record_bytes = len(overlay.brokers["b"].logs.by_name["orders"].kept.read(0, 1, 1))
+        damaged(tmp_path, record_bytes + RECORD_HEADER_BYTES)
+        skips = LogReader(log_options({"url": shop.log(), "on_loss": "skip"}))
+        assert offsets(skips.read(skips.partitions()[0])) == [0, 2]
 
 
 def test_a_port_that_is_no_log_s_is_named(shop: Shop) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,7 +13,13 @@ from pyspark.sql.functions import udf
 
 from tidings.cli.spark_options import settings
 from tidings.core.errors import ConfigError
-from tidings.pipeline.session import LOOPBACK, TASK_TRIES, spark_session
+from tidings.pipeline.session import (
+    LOOPBACK,
+    TASK_TRIES,
+    _with_tries,
+    spark_session,
+    task_tries,
+)
 from tidings.pipeline.shipping import package_archive
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -55,6 +62,28 @@ def test_frames_of_pandas_travel_as_arrow_and_leave_nothing_behind(
 
 def test_a_task_is_tried_as_often_on_one_machine_as_on_a_cluster(spark: SparkSession) -> None:
     assert spark.sparkContext.master == f"local[2,{TASK_TRIES}]"
+    assert task_tries(spark) == TASK_TRIES
+
+
+@pytest.mark.parametrize(
+    ("master", "conf", "tries"),
+    [
+        ("local[2,1]", {"spark.task.maxFailures": "7"}, 1),
+        ("local[*, 3]", {}, 3),
+        ("spark://host:7077", {"spark.task.maxFailures": "7"}, 7),
+        ("yarn", {}, TASK_TRIES),
+    ],
+)
+def test_how_often_a_task_is_tried_is_said_by_the_session(
+    master: str, conf: dict[str, str], tries: int
+) -> None:
+    context = SimpleNamespace(master=master, getConf=lambda: conf)
+    assert task_tries(SimpleNamespace(sparkContext=context)) == tries  # type: ignore[arg-type]
+
+
+def test_a_person_may_ask_for_more_tries_on_one_machine() -> None:
+    assert _with_tries("local", "7") == "local[1,7]"
+    assert _with_tries("local[2,1]", "7") == "local[2,1]"
 
 
 @pytest.mark.parametrize("master", ["nonsense", "spark:host", "local[2"])

@@ -21,6 +21,7 @@ from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_fil
 from typer.testing import CliRunner
 
 from tidings.cli.analyse import analyse
+from tidings.cli.sweep import _command
 from tidings.cli.sweep import sweep as sweep_command
 from tidings.core import recorder
 from tidings.core.errors import ConfigError, TidingsError
@@ -134,6 +135,78 @@ def test_a_try_that_fails_does_not_hide_one_that_finished_meanwhile(
     monkeypatch.setattr("tidings.pipeline.jobs.points.simulate", overtaken)
     assert run_task(task)["status"] == "finished"
     assert finished_points(tmp_path / "out")["point"].to_pylist() == [task.point]
+
+
+def test_a_try_that_fails_a_moment_after_another_finished_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = a_task(points_of(read_spec(a_spec(tmp_path)))[0], tmp_path / "out")
+    sink = Drafts.sink
+
+    def overtaken(drafts: Drafts, table: str, batch: pa.RecordBatch) -> None:
+        """Everything was looked at, and only the row of the failure is still to be written."""
+        sink(drafts, table, batch)
+        if table == "points":
+            monkeypatch.undo()
+            run_task(task)
+
+    def failing(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(points, "simulate", failing)
+    monkeypatch.setattr(Drafts, "sink", overtaken)
+    assert run_task(task)["status"] == "finished"
+    assert finished_points(tmp_path / "out")["point"].to_pylist() == [task.point]
+    assert not list((tmp_path / "out").rglob(".*"))
+
+
+def test_the_row_of_a_failure_is_written_where_files_cannot_be_linked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unlinkable(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    drafts = [Drafts(tmp_path, "p") for _ in range(2)]
+    monkeypatch.setattr(os, "link", unlinkable)
+    for draft in drafts:
+        draft.sink("points", pa.RecordBatch.from_pydict({"a": [1]}))
+    assert [draft.keep_new() for draft in drafts] == [True, False]
+    assert [path.name for path in (tmp_path / "points").iterdir()] == ["p.parquet"]
+
+
+@pytest.mark.parametrize(("tries", "status"), [(2, "failed"), (3, "finished"), (1, "finished")])
+def test_the_last_of_several_tries_only_says_that_the_others_died(
+    tries: int, status: str, tmp_path: Path
+) -> None:
+    """Where Spark makes one try only, that one runs."""
+    task = a_task(points_of(read_spec(a_spec(tmp_path)))[0], tmp_path / "out")
+    earlier = min(1, tries - 1)
+    done = run_task(msgspec.structs.replace(task, tries=tries), earlier)
+    assert done["status"] == status
+
+
+def test_what_is_known_of_points_is_read_twice_however_many_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+    look = job.parquet_files
+
+    def counted(folder: Path) -> Iterator[Path]:
+        looked.append(folder)
+        return look(folder)
+
+    monkeypatch.setattr(job, "parquet_files", counted)
+    monkeypatch.setattr(job, "_run", lambda *_: True)
+    job.sweep(read_spec(a_spec(tmp_path)), tmp_path / "out", pytest.fail, silent)
+    assert len(looked) == 2
+
+
+def test_the_command_to_go_on_names_the_same_cluster() -> None:
+    conf = ["spark.executor.memory=2g", "spark.executor.extraJavaOptions=-Da -Db"]
+    command = _command(Path("s.toml"), "out", "local[2]", conf)
+    options = "--conf spark.executor.memory=2g --conf 'spark.executor.extraJavaOptions=-Da -Db'"
+    assert command == f"tidings sweep s.toml --out out --master 'local[2]' {options}"
+    assert _command(Path("s.toml"), "out", None, None) == "tidings sweep s.toml --out out"
 
 
 def test_a_try_that_dies_halfway_leaves_no_rows_beside_those_of_the_next(

@@ -1,17 +1,20 @@
 """A network made of a learned model behaves as it says, and the past can be had again."""
 
+from collections.abc import Iterator
+from math import nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.link_models import a_link, a_model_file
 from support.scenarios import a_scenario
-from support.traces import write_tables
+from support.traces import tables_of, write_tables
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES, Acknowledged, Forwarded, Probed, Row, arrow_schema
 from tidings.core.weather import Conditions
 from tidings.sim.faults import outages
 from tidings.sim.network import conditions, estimates
@@ -204,4 +207,76 @@ def test_the_past_of_other_brokers_is_refused(yesterday: Path, tmp_path: Path) -
     with pytest.raises(ConfigError, match="only links of a, b, c"):
         a_scenario(links={"replay": str(yesterday)})
     with pytest.raises(ConfigError, match=r'run it with .broker. trace = "hops"'):
+        on({"replay": str(tmp_path)})
+
+
+# ---- a past made by hand
+
+
+def probes(a: str, b: str, *down: tuple[float, float], length_s: float = 300.0) -> Iterator[Row]:
+    """One every 5 s, answered after 40 ms unless the link is down."""
+    for sent_at in np.arange(0.0, length_s, 5.0).tolist():
+        if any(start <= sent_at < end for start, end in down):
+            yield Probed(sent_at + 1.0, a, b, nan)
+        else:
+            yield Probed(sent_at + 0.04, a, b, 0.04)
+
+
+def repeated(a: str, b: str, down: tuple[float, float]) -> Iterator[Row]:
+    """A message every 2 s, repeated after 1 s until it is answered, which it finally always is."""
+    transmission = 0
+    for first_at in np.arange(0.0, 300.0, 2.0).tolist():
+        transmission, at, attempt = transmission + 1, first_at, 1
+        while down[0] <= at < down[1]:
+            yield Forwarded(at, a, transmission, b, transmission, attempt, 1, 100)
+            at, attempt = at + 1.0, attempt + 1
+        yield Forwarded(at, a, transmission, b, transmission, attempt, 1, 100)
+        yield Acknowledged(at + 0.04, a, b, transmission, 0.04)
+
+
+def after(folder: Path, *rows: Row) -> dict[tuple[str, str], Conditions]:
+    """The weather of a run on the past that these rows tell."""
+    write_tables(folder, tables_of({"yesterday": rows}))
+    return weather_of(on({"replay": str(folder)}, **TRACED))
+
+
+def test_a_message_that_was_repeated_until_it_arrived_hides_no_outage(tmp_path: Path) -> None:
+    weather = after(tmp_path, *repeated("a", "b", (100.0, 140.0)))
+    ((start, end),) = weather["a", "b"].outages
+    assert (start, end) == pytest.approx((100.0, 140.0), abs=1.1)
+    assert {delay_s for _, delay_s in weather["a", "b"].delay_steps} == {0.02}
+
+
+def test_rows_that_were_copied_make_no_outage_of_losses(tmp_path: Path) -> None:
+    lost = list(probes("a", "b", (100.0, 110.0)))  # two probes: too few for an outage
+    tables = tables_of({"yesterday": lost})
+    write_tables(tmp_path, tables, "copy")
+    assert after(tmp_path, *lost)["a", "b"].outages == ()
+
+
+def test_a_link_that_never_answered_is_dead_in_the_replay(tmp_path: Path) -> None:
+    rows = [*probes("a", "b", (0.0, 1e9)), *probes("b", "c")]
+    weather = after(tmp_path, *rows)
+    ((start, end),) = weather["a", "b"].outages
+    assert (start, end) == pytest.approx((0.0, 296.0))
+    assert weather["a", "b"].delay_s == 0.020  # as the scenario says
+    replayed = {"replay": str(tmp_path), "failure_probability": 0.5}
+    pinned = on(replayed, **TRACED | {"broker.estimates": "pinned", "run.seconds": 20.0})
+    estimate = estimates(pinned, pinned.overlay(), "a")["b"]
+    assert estimate is not None
+    assert estimate.availability == 0.0
+    assert simulate(pinned).deliveries > 0  # by way of c, or by the link beside it
+
+
+def test_a_clock_that_was_set_back_makes_no_outage(tmp_path: Path) -> None:
+    rows = list(probes("a", "b"))
+    rows[20:24] = [Probed(row.at, "a", "b", -0.5) for row in rows[20:24]]
+    assert after(tmp_path, *rows)["a", "b"].outages == ()
+
+
+def test_a_past_without_a_column_is_refused_by_its_name(tmp_path: Path) -> None:
+    write_tables(tmp_path, tables_of({"yesterday": probes("a", "b")}))
+    file = tmp_path / "probed" / "rows.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["round_trip_s"]), file)
+    with pytest.raises(ConfigError, match="has no column round_trip_s"):
         on({"replay": str(tmp_path)})

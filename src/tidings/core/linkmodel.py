@@ -6,8 +6,9 @@ tell is absent, and the column `..._reason` beside it says why. The file is Parq
 its version stand in the metadata of its schema, and a file that says otherwise is not read.
 
 Delays are one-way: half a round trip. They are distributed as `shift + gamma(shape, scale)`, with
-the mean of the measurements. `persistence` is the part of a deviation from the mean that is left
-after a slice of time.
+the mean of the measurements, times the factor of the hour where such factors are known.
+`persistence` is the part of a deviation from the mean that is left after a slice of time, once the
+hour is accounted for.
 """
 
 from __future__ import annotations
@@ -120,7 +121,11 @@ def read_link_model(path: Path, source: str = "", field: str = "link model") -> 
 @lru_cache(maxsize=4)
 def _read(path: str, changed_ns: int, size_bytes: int) -> LinkModel:
     """A `ValueError` says what is wrong. Files that did not change are read once."""
-    file = pq.ParquetFile(path)
+    with pq.ParquetFile(path) as file:
+        return _model(file)
+
+
+def _model(file: pq.ParquetFile) -> LinkModel:
     metadata = file.schema_arrow.metadata or {}
     if metadata.get(b"kind") != KIND.encode():
         raise ValueError("this Parquet file is none")

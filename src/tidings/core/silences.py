@@ -71,17 +71,23 @@ def silences(
     return [(start, end) for start, end in found if start < end]
 
 
-def reported(at: Iterable[float], up: Iterable[bool], end_at: float) -> list[Interval]:
-    """The intervals in which a link was reported down; one that never came up lasts to the end."""
+def reported(at: Iterable[float], up: Iterable[bool], watched: Interval) -> list[Interval]:
+    """The intervals of the watched time in which a link was reported down. One that never came up
+    lasts to the end; what goes down just before it is taken down with the run, and is none."""
+    from_at, end_at = watched
     found: list[Interval] = []
     down_at: float | None = None
     for instant, is_up in sorted(zip(at, up, strict=True)):
         if is_up and down_at is not None:
             found.append((down_at, instant))
         down_at = None if is_up else instant if down_at is None else down_at
-    if down_at is not None and down_at < end_at:
+    if down_at is not None:
         found.append((down_at, end_at))
-    return found
+    inside = ((max(start, from_at), min(end, end_at)) for start, end in found)
+    late_at = end_at - SETTLE_S
+    return [
+        (start, end) for start, end in inside if start < end and (start < late_at or end < end_at)
+    ]
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from tidings.live.log_records import FIRST_LINE_BYTES, LogError, log_id_in
-from tidings.live.log_segments import Marks, Segment
+from tidings.live.log_segments import LogSegment, Marks
 
 DIGITS = 20  # of an offset in the name of a file, so that names sort as numbers do
 LOOK_EVERY_S = 0.05  # for a lock that is held
@@ -18,13 +18,13 @@ def segment_path(folder: Path, first: int) -> Path:
     return folder / f"{first:0{DIGITS}}.log"
 
 
-def segments_in(folder: Path) -> list[Segment]:
+def segments_in(folder: Path) -> list[LogSegment]:
     """The files of a log, oldest first; where each ends is not known yet."""
     segments = []
     for path in sorted(folder.glob(f"{'[0-9]' * DIGITS}.log")):
         first, seen = int(path.stem), path.stat()
         at = seen.st_mtime
-        segments.append(Segment(path, first, first, seen.st_size, at, at, Marks(first)))
+        segments.append(LogSegment(path, first, first, seen.st_size, at, at, Marks(first)))
     return segments
 
 

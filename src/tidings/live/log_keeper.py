@@ -139,7 +139,8 @@ class Logs:
         records = entry.kept.take()
         if records or entry.told.keep_s < inf:
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._writer, entry.kept.write, records)
+            writing = loop.run_in_executor(self._writer, entry.kept.write, records)
+            await asyncio.shield(writing)  # what was taken is written, even if nobody waits for it
 
     def _end(self, entry: KeptLog, driver: Driver) -> None:
         """Nothing more is wanted of the overlay for a log that cannot keep it."""

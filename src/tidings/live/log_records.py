@@ -30,6 +30,14 @@ class LogError(TidingsError):
     """A log that cannot be opened, written or read."""
 
 
+class Damaged(LogError):
+    """Records that were written, and cannot be read any more."""
+
+    def __init__(self, problem: str, resume_at: int) -> None:
+        super().__init__(problem)
+        self.resume_at = resume_at  # the first offset behind them that may be readable
+
+
 class LogRecord(Struct, frozen=True, array_like=True, gc=False):
     """A message as the broker that keeps the log received it."""
 
@@ -88,7 +96,8 @@ def good_bytes(data: bytes, first: int) -> tuple[int, int]:
 
 
 def decode_records(data: bytes, first: int) -> list[LogRecord]:
-    """The records in what a log answered, which must be whole and follow each other."""
+    """The records in what a log answered, up to the first that is damaged; that must not be the
+    first of all."""
     records: list[LogRecord] = []
     position = 0
     for start, stop in whole_records(data):
@@ -97,9 +106,9 @@ def decode_records(data: bytes, first: int) -> list[LogRecord]:
             break
         records.append(record)
         position = stop
-    if position < len(data):
-        problem = f"the record at offset {first + len(records)} is damaged"
-        raise LogError(f"{problem}: it is cut off, or does not fit its checksum")
+    if position < len(data) and not records:
+        problem = f"the record at offset {first} is damaged"
+        raise Damaged(f"{problem}: it is cut off, or does not fit its checksum", first + 1)
     return records
 
 

@@ -46,7 +46,7 @@ class Marks:
                 self._positions.append(position)
 
 
-class Segment(Struct, frozen=True):
+class LogSegment(Struct, frozen=True):
     """One file of a log, as much of it as can be read."""
 
     path: Path
@@ -57,7 +57,7 @@ class Segment(Struct, frozen=True):
     touched_at: float  # and of its last
     marks: Marks
 
-    def longer(self, records: int, size_bytes: int, at: float) -> Segment:
+    def longer(self, records: int, size_bytes: int, at: float) -> LogSegment:
         return replace(
             self,
             next=self.next + records,
@@ -98,7 +98,11 @@ class Segment(Struct, frozen=True):
         needed = RECORD_HEADER_BYTES + LENGTH_AND_CHECK.unpack_from(data)[0]
         if needed > end - position:
             raise LogError(f"{self.path} is damaged at offset {offset}")
-        return data + file.read(needed - len(data)) if needed > len(data) else data
+        if needed > len(data):
+            data += file.read(needed - len(data))
+            if len(data) < needed:  # somebody has shortened the file
+                raise LogError(f"{self.path} is damaged: it ends within offset {offset}")
+        return data
 
 
 def filling(records: list[bytes], room_bytes: int) -> int:

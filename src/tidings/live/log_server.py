@@ -7,9 +7,10 @@
 Answers are bounded (`MAX_ANSWER_BYTES`, but one record always fits), so whoever wants more asks
 again from the offset after the last. An answer without records means that nothing more is there
 yet. An offset that is not kept any more is 410, as are all offsets of a log whose id is not the one
-asked for; an offset that is not there yet is 416, a log that does not exist 404. All errors are
-JSON with the reason. Files are read by threads; a reader that takes an answer too slowly, or says
-nothing for too long, is cut off and holds up nobody.
+asked for; an offset that is not there yet is 416, a log that does not exist 404. A damaged record
+is 500, with the offset where reading may go on. All errors are JSON with the reason. Files are read
+by threads; a reader that takes an answer too slowly, or says nothing for too long, is cut off and
+holds up nobody. Who comes when too many are there gets 503 at once, without being asked what for.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import msgspec
 from msgspec import Struct
 
 from tidings.live.log_keeper import KeptLog
-from tidings.live.log_records import LogError
+from tidings.live.log_records import Damaged, LogError
 from tidings.live.message_log import Ahead, Gone
 
 MAX_HEAD_BYTES = 8 << 10  # of a request
@@ -50,9 +51,9 @@ class Answer(Struct, frozen=True):
 class _Refused(Exception):
     """A request that gets an error for an answer."""
 
-    def __init__(self, status: HTTPStatus, problem: str, stays: bool = True) -> None:
+    def __init__(self, status: HTTPStatus, problem: str, stays: bool = True, **more: str) -> None:
         super().__init__(problem)
-        body = msgspec.json.encode({"error": problem})
+        body = msgspec.json.encode({"error": problem, **more})
         self.answer = Answer(status, body, stays=stays)
 
 
@@ -77,23 +78,24 @@ class LogServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         this = asyncio.current_task()
         assert this is not None
-        crowded = len(self._connections) >= MAX_CONNECTIONS
+        if len(self._connections) >= MAX_CONNECTIONS:
+            writer.write(_encoded(_crowded()))  # before it has said a word: waiting costs room
+            writer.close()
+            return
         self._connections.add(this)
         try:
-            await self._converse(reader, writer, crowded)
+            await self._converse(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             writer.transport.abort()  # it is gone, or may as well be
         finally:
             writer.close()
             self._connections.discard(this)
 
-    async def _converse(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, crowded: bool
-    ) -> None:
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         stays = True
         while stays:
             try:
-                answer = await self._answer(reader, crowded)
+                answer = await self._answer(reader)
             except _Refused as refused:
                 answer = refused.answer
             stays = answer.stays
@@ -101,7 +103,7 @@ class LogServer:
             async with asyncio.timeout(TAKEN_WITHIN_S):
                 await writer.drain()
 
-    async def _answer(self, reader: asyncio.StreamReader, crowded: bool) -> Answer:
+    async def _answer(self, reader: asyncio.StreamReader) -> Answer:
         try:
             async with asyncio.timeout(IDLE_WITHIN_S):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -109,9 +111,6 @@ class LogServer:
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             problem = f"a request has more than {MAX_HEAD_BYTES} bytes before its empty line"
             raise _Refused(status, problem, stays=False) from None
-        if crowded:
-            problem = f"more than {MAX_CONNECTIONS} readers are connected; try again later"
-            raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, problem, stays=False)
         target, stays = _request(head)
         answer = await self._look_up(target)
         return msgspec.structs.replace(answer, stays=stays)
@@ -152,9 +151,17 @@ class LogServer:
             raise _Refused(HTTPStatus.GONE, str(error)) from None
         except Ahead as error:
             raise _Refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, str(error)) from None
+        except Damaged as error:
+            status, resume_at = HTTPStatus.INTERNAL_SERVER_ERROR, str(error.resume_at)
+            raise _Refused(status, str(error), resume_at=resume_at) from None
         except (LogError, OSError) as error:
             raise _Refused(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)) from None
         return Answer(HTTPStatus.OK, data, "application/octet-stream")
+
+
+def _crowded() -> Answer:
+    problem = f"{MAX_CONNECTIONS} readers are connected, and no more are taken; try again later"
+    return _Refused(HTTPStatus.SERVICE_UNAVAILABLE, problem, stays=False).answer
 
 
 def _request(head: bytes) -> tuple[str, bool]:

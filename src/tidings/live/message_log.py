@@ -29,13 +29,14 @@ from tidings.core.message import Message
 from tidings.live.log_files import id_of, locked, segment_path, segments_in, sync_folder
 from tidings.live.log_records import (
     FIRST_LINE_BYTES,
+    Damaged,
     LogError,
     LogRecord,
     encode_record,
     first_line,
     good_bytes,
 )
-from tidings.live.log_segments import Marks, Segment, filling
+from tidings.live.log_segments import LogSegment, Marks, filling
 
 LOCKED_WITHIN_S = 5.0  # an earlier incarnation that is still ending holds the log for so long
 SEGMENTS = 8  # at least so many make up what is kept, so that at most an eighth goes at once
@@ -72,7 +73,7 @@ class MessageLog:
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
         self._failed = False  # the disk did
-        self._segments: tuple[Segment, ...] = ()
+        self._segments: tuple[LogSegment, ...] = ()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = locked(folder / "lock", LOCKED_WITHIN_S)
@@ -123,6 +124,8 @@ class MessageLog:
             return segments[place].read(offset, limit, limit_bytes)
         except FileNotFoundError:  # removed a moment ago
             raise _gone(offset, self.oldest) from None
+        except LogError as error:  # where its next record begins only the damaged one could say
+            raise Damaged(str(error), segments[place].next) from None
 
     # ---- what comes
 
@@ -192,7 +195,7 @@ class MessageLog:
         whole = [replace(segment, next=after.first) for segment, after in pairwise(found)]
         self._segments = (*whole, self._mended(found))
 
-    def _mended(self, found: list[Segment]) -> Segment:
+    def _mended(self, found: list[LogSegment]) -> LogSegment:
         """The newest segment without what a crash left of a record, or of its first line."""
         *others, last = found
         data = last.path.read_bytes()
@@ -207,33 +210,38 @@ class MessageLog:
         os.fsync(self._file)  # readers see all of it from now on, so it has to last
         return replace(last, next=offset, size_bytes=good)
 
-    def _created(self, first: int) -> Segment:
+    def _created(self, first: int) -> LogSegment:
         path = segment_path(self.folder, first)
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o644)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o644)
         line = first_line(self._id)
-        write_all(self._file, line)
-        sync_folder(self.folder)
-        now = self._wall()
-        return Segment(path, first, first, len(line), now, now, Marks(first))
+        try:
+            write_all(file, line)
+            os.fsync(file)  # whatever was chosen: without this line it is nobody's segment
+            sync_folder(self.folder)
+        except OSError:
+            os.close(file)
+            raise
+        self._file, now = file, self._wall()
+        return LogSegment(path, first, first, len(line), now, now, Marks(first))
 
-    def _room_bytes(self, segments: list[Segment]) -> int:
+    def _room_bytes(self, segments: list[LogSegment]) -> int:
         """In the newest segment, which is a new one if the last was full."""
         if segments[-1].size_bytes >= self._segment_bytes:
             self._roll(segments)
         return self._segment_bytes - segments[-1].size_bytes
 
-    def _roll(self, segments: list[Segment]) -> None:
+    def _roll(self, segments: list[LogSegment]) -> None:
         os.fsync(self._file)  # whatever was chosen: only the newest is looked at after a crash
         finished = self._file
         segments.append(self._created(segments[-1].next))
         os.close(finished)
 
-    def _appended(self, segment: Segment, records: list[bytes]) -> Segment:
+    def _appended(self, segment: LogSegment, records: list[bytes]) -> LogSegment:
         data = b"".join(records)
         write_all(self._file, data)
         return segment.longer(len(records), len(data), self._wall())
 
-    def _settle(self, segments: list[Segment]) -> None:
+    def _settle(self, segments: list[LogSegment]) -> None:
         """What was written becomes readable, and what is too old or too much goes."""
         changed = segments[-1] is not self._segments[-1]
         if changed and self._fsync:

@@ -42,10 +42,10 @@ class LiveBroker:
         """`fail()` is called if it can go on no longer and is to be stopped."""
         self._config, self._clock = config, wall_clock()
         self._check_traces()
+        known = config.known(config.source)  # a mistake in it is found before files are opened
         self.store = self._open_store()
         self.logs = self._open_logs()
         incarnation = config.incarnation or _incarnation(self._clock())
-        known = config.known(config.source)
         self.broker = Broker(config.name, config.settings(), known, incarnation)
         self.trace = TraceFiles(Path(config.traces), config.run, config.name)
         self.origin = Origin(config.started_at)

@@ -40,9 +40,19 @@ class Drafts:
             with _named(self._draft(table)):
                 writer.close()
         for table in self._writers:
-            draft = self._draft(table)
-            os.replace(draft, draft.with_name(f"{self._name}.parquet"))
+            os.replace(self._draft(table), self._final(table))
         self._writers.clear()
+
+    def keep_new(self) -> bool:
+        """The same, but nothing that is there is replaced; False if something was."""
+        tables = list(self._writers)
+        for table in tables:
+            with _named(self._draft(table)):
+                self._writers[table].close()
+        try:
+            return all(_is_first(self._draft(table), self._final(table)) for table in tables)
+        finally:
+            self.discard()
 
     def discard(self) -> None:
         """Drop what was not kept."""
@@ -54,6 +64,22 @@ class Drafts:
 
     def _draft(self, table: str) -> Path:
         return self._folder / table / self._place / f".{self._name}-{self._token}.parquet"
+
+    def _final(self, table: str) -> Path:
+        return self._draft(table).with_name(f"{self._name}.parquet")
+
+
+def _is_first(draft: Path, final: Path) -> bool:
+    """Whether the draft got its name, which nobody else had."""
+    try:
+        os.link(draft, final)  # renaming would replace what is there
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without links; two that look at one moment both go on
+        if final.exists():
+            return False
+        os.replace(draft, final)
+    return True
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """How does Spark read a broker's log? By asking, again and again, from an offset on.
 
 The other end is `live.log_server`. One connection is kept for as long as somebody reads. A broker
-that does not answer is asked again for `patience_s`, so that a restart of it ends no query. What
-cannot be read any more (removed by the log's limits, or with the whole log) is `LogLoss`, which a
-reader may choose to live with; everything else that goes wrong is a `LogError`.
+that does not answer, or has too many readers, is asked again for `patience_s`, so that neither a
+restart of it nor a crowd ends a query. What
+cannot be read any more (removed by the log's limits or with the whole log, or damaged) is
+`LogLoss`, which a reader may choose to live with; everything else that goes wrong is a `LogError`.
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ import msgspec
 from msgspec import Struct
 
 from tidings.core.errors import ConfigError
-from tidings.live.log_records import LogError, LogRecord, decode_records
+from tidings.live.log_records import Damaged, LogError, LogRecord, decode_records
 from tidings.pipeline.log_options import SOURCE
 
 ANSWER_WITHIN_S = 30.0
 ASK_AGAIN_AFTER_S = 0.2
-GONE, AHEAD = 410, 416
+GONE, AHEAD, CROWDED = 410, 416, 503
 
 
 class LogLoss(LogError):
     """Messages that were promised to a reader and cannot be read any more."""
+
+    def __init__(self, problem: str, resume_at: int | None = None) -> None:
+        super().__init__(problem)
+        self.resume_at = resume_at  # where reading may go on, if the log has said so
 
 
 class LogPlace(Struct, frozen=True):
@@ -44,6 +49,13 @@ class LogState(Struct, frozen=True):
     oldest: int
     next: int
     stopped: str
+
+
+class _Refusal(Struct, frozen=True):
+    """What stands in an answer that is an error."""
+
+    error: str
+    resume_at: str | None = None
 
 
 def log_place(url: str) -> LogPlace:
@@ -88,18 +100,23 @@ class LogClient:
         data = self._get(f"?id={log_id}&from={offset}&limit={limit}")
         if not data:
             raise LogLoss(f"{self._url} has no offset {offset}, though it had before")
-        return decode_records(data, offset)
+        try:
+            return decode_records(data, offset)
+        except Damaged as damage:
+            raise LogLoss(f"{self._url}: {damage}", damage.resume_at) from None
 
     def _get(self, what: str) -> bytes:
         status, body = self._asked(f"/log/{quote(self._place.log, safe='')}{what}")
         if status == http.HTTPStatus.OK:
             return body
         try:
-            problem = msgspec.json.decode(body, type=dict[str, str])["error"]
-        except (msgspec.DecodeError, KeyError):
-            problem = "this is not the log_port of a broker"
-        kind = LogLoss if status in (GONE, AHEAD) else LogError
-        raise kind(f"{self._url} answers {status}: {problem}")
+            refusal = msgspec.json.decode(body, type=_Refusal)
+        except msgspec.DecodeError:
+            refusal = _Refusal("this is not the log_port of a broker")
+        problem = f"{self._url} answers {status}: {refusal.error}"
+        if refusal.resume_at is not None:
+            raise LogLoss(problem, int(refusal.resume_at))
+        raise LogLoss(problem) if status in (GONE, AHEAD) else LogError(problem)
 
     def _asked(self, target: str) -> tuple[int, bytes]:
         give_up_at = time.monotonic() + self._patience_s
@@ -107,7 +124,11 @@ class LogClient:
             try:
                 self._connection.request("GET", target)
                 answer = self._connection.getresponse()
-                return answer.status, answer.read()
+                status, body = answer.status, answer.read()
+                if status != CROWDED or time.monotonic() >= give_up_at:
+                    return status, body
+                self._connection.close()
+                time.sleep(ASK_AGAIN_AFTER_S)
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 if time.monotonic() >= give_up_at:

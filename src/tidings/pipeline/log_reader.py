@@ -158,7 +158,7 @@ def _rows(wanted: OffsetRange, options: LogOptions) -> Iterator[pa.RecordBatch]:
                 records = client.records(wanted.log, offset, limit)
             except LogLoss as loss:
                 _lose(str(loss), options)
-                offset = _after_loss(client.state(), wanted, offset)
+                offset = loss.resume_at or _after_loss(client.state(), wanted, offset)
                 continue
             offset = records[-1].offset + 1
             if (batch := rows.batch(records)).num_rows:

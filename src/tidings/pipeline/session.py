@@ -29,6 +29,7 @@ from tidings.pipeline.shipping import ship_package
 
 LOCAL_MASTER = "local[*]"
 TASK_TRIES = 4  # Spark's own number on a cluster; local mode would have one
+TRIES = "spark.task.maxFailures"
 WORKERS_PYTHON = "spark.pyspark.python"
 LOOPBACK = "127.0.0.1"
 QUIET_LOGS = Path(__file__).absolute().with_name("log4j2.properties")
@@ -40,7 +41,7 @@ EVERYWHERE = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET_LOGS.as_uri()}",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
-    "spark.task.maxFailures": str(TASK_TRIES),
+    TRIES: str(TASK_TRIES),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -53,8 +54,9 @@ def spark_session(
 
     `more` are settings of Spark by name; they go before ours.
     """
-    master = _with_tries(_checked(master or LOCAL_MASTER))
+    master = _checked(master or LOCAL_MASTER)
     settings = EVERYWHERE | (_local_settings() if _is_local(master) else {}) | dict(more or {})
+    master = _with_tries(master, settings[TRIES])
     _prepare_environment(master, settings)
     chosen = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
     logging.getLogger().addFilter(_is_no_interrupt)
@@ -65,6 +67,13 @@ def spark_session(
         if is_new and not _is_local(master):
             ship_package(spark.sparkContext)
     return spark
+
+
+def task_tries(spark: SparkSession) -> int:
+    """How often a task is tried that ends without a word."""
+    context = spark.sparkContext
+    local = re.fullmatch(r"local\[[^],]+,\s*([0-9]+)\s*\]", str(context.master))
+    return int(local[1] if local else context.getConf().get(TRIES, str(TASK_TRIES)))
 
 
 def _started(settings: SparkConf, master: str) -> SparkSession:
@@ -131,9 +140,9 @@ def _is_local(master: str) -> bool:
     return master.startswith("local")
 
 
-def _with_tries(master: str) -> str:
+def _with_tries(master: str, tries: str) -> str:
     """`local[2]` as `local[2,4]`: there, only the master can say how often a task is tried."""
-    return re.sub(r"^local(\[([^],]+)\])?$", lambda m: f"local[{m[2] or 1},{TASK_TRIES}]", master)
+    return re.sub(r"^local(\[([^],]+)\])?$", lambda m: f"local[{m[2] or 1},{tries}]", master)
 
 
 def _local_settings() -> dict[str, str]:

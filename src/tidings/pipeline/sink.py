@@ -121,7 +121,7 @@ def _check_topic(topic: str | None) -> None:
 
 
 def _pairs(row: dict[str, Any]) -> Pairs:
-    """User properties: what the columns state, and over it nothing that the map states again."""
+    """User properties: what the columns state, then the map without what they have stated."""
     stated = {
         name: str(row[column]).lower()
         for column, name in STATED.items()

@@ -15,16 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tidings.core.silences import (
-    SETTLE_S,
-    Flags,
-    Instants,
-    Interval,
-    merged,
-    outages,
-    reported,
-)
+from tidings.core.silences import SETTLE_S, Flags, Instants, Interval, outages, reported
 from tidings.sim.course import Course, Courses, Ends
 from tidings.sim.past_rows import Direction, PastRows
 
@@ -54,21 +47,19 @@ def past_courses(past: PastRows, ends: Sequence[Ends], reading: Reading) -> Cour
 
 
 def _course(both: list[Direction], past: PastRows, reading: Reading) -> Course | None:
-    at, delay_s = _delays(both, reading)
-    if not at.size:
-        return None
+    if not any(way.sent_at.size for way in both):
+        return None  # nobody asked
     broken = tuple(_outages(both, past))
-    steps = _steps(at - past.start_at, delay_s)
     length_s = max(past.end_at - past.start_at, STEP_S)
+    down_s = sum(end - start for start, end in broken)
+    course = Course(availability=max(0.0, 1.0 - down_s / length_s), outages=broken)
+    at, delay_s = _delays(both, reading)
+    if not at.size:  # no answer told a delay, so only that is as the scenario says
+        return course
+    steps = _steps(at - past.start_at, delay_s)
     held_s = np.diff([from_s for from_s, _ in steps], append=max(length_s, steps[-1][0] + STEP_S))
     mean_s = float(np.average([delay_s for _, delay_s in steps], weights=held_s))
-    down_s = sum(end - start for start, end in broken)
-    return Course(
-        delay_s=mean_s,
-        delay_steps=steps,
-        availability=max(0.0, 1.0 - down_s / length_s),
-        outages=broken,
-    )
+    return replace(course, delay_s=mean_s, delay_steps=steps)
 
 
 def _delays(both: list[Direction], reading: Reading) -> tuple[Instants, Instants]:
@@ -99,12 +90,11 @@ def _outages(both: list[Direction], past: PastRows) -> list[Interval]:
     order = np.argsort(sent_at, kind="stable")
     sent_at, answered = sent_at[order], answered[order]
     settled = answered | (sent_at <= past.end_at - SETTLE_S)
-    down = merged(
+    watched = (past.start_at, past.end_at)
+    down = [
         interval
         for way in both
-        for interval in reported(way.changed_at.tolist(), way.up.tolist(), past.end_at)
-        if interval[0] < past.end_at - SETTLE_S or interval[1] < past.end_at
-    )
-    watched = (past.start_at, past.end_at)
+        for interval in reported(way.changed_at.tolist(), way.up.tolist(), watched)
+    ]
     found = outages(sent_at[settled], answered[settled], watched, down)
     return [(max(0.0, a - past.start_at), b - past.start_at) for a, b in found]

@@ -1,12 +1,16 @@
 """Which questions did a run's links answer? Its trace rows of level `hops`, read without Spark.
 
 One run of a folder is read: the one whose last row is the latest, and of equals the first by name.
+A row that is there twice (a copied folder) counts once. An acknowledgement answers the last attempt
+of its transmission, and tells a round trip only if there was one: it may be meant for an earlier
+copy (Karn). So `tidings learn` reads traces, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +53,8 @@ def read_past(folder: Path, probe_timeout_s: float) -> PastRows:
     """The latest run of a folder; a `ValueError` says why there is none."""
     files = {table: _files(folder / table) for table in READ}
     stamp = tuple((str(f), f.stat().st_mtime_ns) for found in files.values() for f in found)
-    if not files["probed"] and not files["acknowledged"]:
-        raise ValueError('no probes or acknowledgements; run it with [broker] trace = "hops"')
+    if not files["probed"] and not files["forwarded"]:
+        raise ValueError('no probes or transmissions; run it with [broker] trace = "hops"')
     return _read(stamp, str(folder), probe_timeout_s)
 
 
@@ -64,30 +68,46 @@ def _files(folder: Path) -> list[Path]:
 def _read(stamp: tuple[tuple[str, int], ...], folder: str, probe_timeout_s: float) -> PastRows:
     tables = {table: _table(Path(folder), table) for table in READ}
     run, world = _latest(tables)
-    rows = {name: table.filter(pc.equal(table["run"], run)) for name, table in tables.items()}
+    rows = {name: _once(table.filter(pc.field("run") == run)) for name, table in tables.items()}
     instants = [table["at"].to_numpy() for table in rows.values() if table.num_rows]
     first, last = min(at.min() for at in instants), max(at.max() for at in instants)
     start_at = 0.0 if world == "sim" else float(first)  # virtual time begins at 0
-    split = {name: dict(_by_link(table)) for name, table in rows.items()}
+    return PastRows(run, start_at, float(last), _links(rows, probe_timeout_s))
+
+
+def _links(rows: dict[str, pa.Table], probe_timeout_s: float) -> dict[tuple[str, str], Direction]:
+    asked = {
+        "probed": _probes(rows["probed"]),
+        "forwarded": _transmissions(rows["forwarded"], rows["acknowledged"]),
+        "link_changed": rows["link_changed"],
+    }
+    split = {name: dict(_by_link(table)) for name, table in asked.items()}
     ends = sorted({ends for of_table in split.values() for ends in of_table})
-    empty = {name: _columns(table.slice(0, 0)) for name, table in rows.items()}
-    links = {
-        pair: _direction({n: split[n].get(pair, empty[n]) for n in READ}, probe_timeout_s)
+    empty = {name: _columns(table.slice(0, 0)) for name, table in asked.items()}
+    return {
+        pair: _direction({n: split[n].get(pair, empty[n]) for n in asked}, probe_timeout_s)
         for pair in ends
     }
-    return PastRows(run, start_at, float(last), links)
 
 
 def _table(folder: Path, table: str) -> pa.Table:
     schema = arrow_schema(TABLES[table])
     parts = []
     for file in _files(folder / table):
-        found = pq.ParquetFile(file).read()
+        with pq.ParquetFile(file) as opened:
+            found = opened.read()
         version = (found.schema.metadata or {}).get(b"tidings", b"none").decode()
         if version != str(SCHEMA_VERSION):
             raise ValueError(f"{file} has rows of version {version}, read is {SCHEMA_VERSION}")
+        if missing := [name for name in schema.names if name not in found.column_names]:
+            raise ValueError(f"{file} has no column {missing[0]}")
         parts.append(found.select(schema.names).cast(schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _once(table: pa.Table) -> pa.Table:
+    """Without what is there twice; in one thread, so that the order is always the same."""
+    return table.group_by(table.column_names, use_threads=False).aggregate([])
 
 
 def _latest(tables: dict[str, pa.Table]) -> tuple[str, str]:
@@ -102,6 +122,26 @@ def _latest(tables: dict[str, pa.Table]) -> tuple[str, str]:
     return run, world
 
 
+def _probes(probed: pa.Table) -> pa.Table:
+    """A negative round trip (a clock that was set back) tells nothing, not even of a loss."""
+    return probed.filter(_sound() | pc.field("round_trip_s").is_nan())
+
+
+def _transmissions(forwarded: pa.Table, acknowledged: pa.Table) -> pa.Table:
+    """Each attempt, whether it is the last, and the round trip if any was answered."""
+    keys, together = ["broker", "neighbour", "transmission"], {"use_threads": False}
+    answers = acknowledged.filter(_sound()).group_by(keys, **together)
+    attempts = forwarded.group_by(keys, **together).aggregate([("attempt", "max")])
+    return forwarded.join(attempts, keys, **together).join(
+        answers.aggregate([("round_trip_s", "min")]), keys, **together
+    )
+
+
+def _sound() -> pc.Expression:
+    """A time that can have been measured."""
+    return (pc.field("round_trip_s") >= 0.0) & (pc.field("round_trip_s") < inf)
+
+
 Columns = dict[str, npt.NDArray[Any]]
 
 
@@ -111,11 +151,10 @@ def _columns(table: pa.Table) -> Columns:
 
 
 def _by_link(table: pa.Table) -> Iterator[tuple[tuple[str, str], Columns]]:
-    """The rows of each direction, in the order of time; a row that is there twice counts once."""
+    """The rows of each direction, in the order of time."""
     if not table.num_rows:
         return
-    names = pa.array(table["broker"].to_pylist()), pa.array(table["neighbour"].to_pylist())
-    (source, sources), (target, targets) = map(_coded, names)
+    (source, sources), (target, targets) = map(_coded, (table["broker"], table["neighbour"]))
     at = table["at"].to_numpy()
     link = source * len(targets) + target
     order = np.lexsort((at, link))
@@ -126,31 +165,28 @@ def _by_link(table: pa.Table) -> Iterator[tuple[tuple[str, str], Columns]]:
         yield (sources[a], targets[b]), {name: column[rows] for name, column in columns.items()}
 
 
-def _coded(names: pa.Array) -> tuple[npt.NDArray[np.int64], list[str]]:
-    encoded = names.dictionary_encode()
+def _coded(names: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """The names as numbers, and each name once."""
+    encoded = names.combine_chunks().dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
 
 
 def _direction(rows: dict[str, Columns], probe_timeout_s: float) -> Direction:
-    probe_s, message_s = rows["probed"]["round_trip_s"], rows["acknowledged"]["round_trip_s"]
-    told = np.isfinite(probe_s) & (probe_s >= 0)
-    probe_at = rows["probed"]["at"] - np.where(told, probe_s, probe_timeout_s)
-    message_at = rows["acknowledged"]["at"] - message_s
-    acked = np.isin(rows["forwarded"]["transmission"], rows["acknowledged"]["transmission"])
-    lost_at = rows["forwarded"]["at"][~acked]
-    sent_at = np.concatenate((probe_at, message_at, lost_at))
-    answered = np.concatenate((told, np.ones(message_at.size, bool), np.zeros(lost_at.size, bool)))
+    probed, sent, changed = rows["probed"], rows["forwarded"], rows["link_changed"]
+    told = ~np.isnan(probed["round_trip_s"])
+    probe_at = probed["at"] - np.where(told, probed["round_trip_s"], probe_timeout_s)
+    last = sent["attempt"] == sent["attempt_max"]
+    acked = last & ~np.isnan(sent["round_trip_s_min"])
+    once = acked & (sent["attempt"] == 1)
+    sent_at = np.concatenate((probe_at, sent["at"]))
     order = np.argsort(sent_at, kind="stable")
-    repeated = rows["forwarded"]["transmission"][rows["forwarded"]["attempt"] > 1]
-    once = ~np.isin(rows["acknowledged"]["transmission"], repeated) & (message_s >= 0)
-    changed = rows["link_changed"]
     return Direction(
         sent_at[order],
-        answered[order],
+        np.concatenate((told, acked))[order],
         probe_at[told],
-        probe_s[told],
-        message_at[once],
-        message_s[once],
+        probed["round_trip_s"][told],
+        sent["at"][once],
+        sent["round_trip_s_min"][once],
         changed["at"],
         changed["up"].astype(bool),
     )

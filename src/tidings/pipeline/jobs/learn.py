@@ -21,7 +21,12 @@ from tidings.core.linkmodel import LearnedLink, model_table
 from tidings.pipeline.jobs.analyse import persisted, replaced
 from tidings.pipeline.jobs.measurements import TABLE_COLUMNS, Input, Kind
 from tidings.pipeline.sources import read_traces
-from tidings.pipeline.transforms.links.delay import delay_figures, delays, hourly
+from tidings.pipeline.transforms.links.delay import (
+    delay_figures,
+    delays,
+    hourly,
+    with_levels,
+)
 from tidings.pipeline.transforms.links.groups import LEAST_OUTAGES, numbered, together
 from tidings.pipeline.transforms.links.history import (
     reliability,
@@ -42,6 +47,8 @@ from tidings.pipeline.transforms.links.samples import (
     trace_samples,
 )
 from tidings.pipeline.transforms.links.transfer import transfer
+
+SILENT = "no answer told a round trip"
 
 
 class Lesson(Struct, frozen=True):
@@ -65,17 +72,17 @@ def learn(spark: SparkSession, given: Input) -> Lesson:
     lossy = given.kind == "traces"
     with persisted(watched.samples), persisted(watched.histories):
         pace = transfer(watched.samples)
-        with persisted(delays(watched.samples, pace)) as known:
+        told = delays(watched.samples, pace)
+        with persisted(told), persisted(_hours(told, given.kind)) as hours:
+            _check_answers(told, given.path)
+            known = with_levels(told, hours)
             tried = errors(slices(known, given.slice_s, given.hold_back))
             with persisted(tried):
-                parts = [pace, hourly(known), persistence(tried)]
-                parts = [*parts, reliability(watched.histories, lossy)]
-                rows = collected(_joined(delay_figures(known), parts))
+                # every link that was asked has a row, whether it ever answered or not
+                parts = [delay_figures(known), pace, hours, persistence(tried)]
+                rows = collected(_joined(reliability(watched.histories, lossy), parts))
                 groups = numbered(collected(together(watched.histories, given.slice_s)))
                 prediction = collected(prediction_table(tried))
-    if rows.empty:
-        accepted = "measurements: probes or messages that were answered"
-        raise ConfigError(str(given.path), "answers", 0, accepted)
     links = [_learned(row, groups, given.kind) for row in _records(rows)]
     order = ["horizon", "mae_ms"]
     return Lesson(links, prediction.sort_values(order, ignore_index=True), given.slice_s)
@@ -84,11 +91,23 @@ def learn(spark: SparkSession, given: Input) -> Lesson:
 def _watched(spark: SparkSession, given: Input) -> _Watched:
     if given.kind == "traces":
         traces = read_traces(spark, given.path)
-        samples, noticed = trace_samples(traces), changes(traces["link_changed"])
+        samples = trace_samples(traces, given.probe_timeout_s)
+        noticed = changes(traces["link_changed"])
         return _Watched(samples, trace_histories(samples, noticed, ends(traces)))
     table = spark.read.parquet(f"file://{given.path.absolute()}").select(*TABLE_COLUMNS)
     samples = table_samples(table, given.slice_s)
     return _Watched(samples, table_histories(samples, given.slice_s))
+
+
+def _check_answers(told: DataFrame, path: Path) -> None:
+    if told.isEmpty():
+        accepted = "measurements: probes or messages that were answered"
+        raise ConfigError(str(path), "answers", 0, accepted)
+
+
+def _hours(told: DataFrame, kind: Kind) -> DataFrame:
+    """`hourly`; the slices of a table are at no hour of any day."""
+    return hourly(told if kind == "traces" else told.limit(0))
 
 
 def collected(frame: DataFrame) -> pd.DataFrame:
@@ -97,10 +116,10 @@ def collected(frame: DataFrame) -> pd.DataFrame:
     return table
 
 
-def _joined(figures: DataFrame, parts: list[DataFrame]) -> DataFrame:
+def _joined(links: DataFrame, parts: list[DataFrame]) -> DataFrame:
     for part in parts:
-        figures = figures.join(part, list(LINK), "left")
-    return figures.orderBy(*LINK)
+        links = links.join(part, list(LINK), "left")
+    return links.orderBy(*LINK)
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -111,14 +130,15 @@ def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _learned(row: dict[str, Any], groups: dict[tuple[str, str], int], kind: Kind) -> LearnedLink:
     """A row of the model; counts are whole numbers again, and what is absent has its reason."""
-    for name in ("samples", "outages"):
-        row[name] = int(row[name]) if name in row else None
+    row["samples"] = int(row.get("samples", 0))
+    row["outages"] = int(row["outages"]) if "outages" in row else None
+    if not row["samples"]:
+        row |= {"delay_reason": SILENT, "hourly_reason": SILENT}
     if "hourly_factors" in row:
         row["hourly_factors"] = tuple(row["hourly_factors"])
     if kind == "table":
         row["transfer_reason"] = "a table of round trips has no sizes"
         row["hourly_reason"] = "a table of round trips has no clock"
-        row.pop("hourly_factors", None)
     elif "transfer_mean_s_per_kilobyte" not in row:
         row.setdefault("transfer_reason", "no message was acknowledged")
     a, b = sorted((row["source"], row["target"]))

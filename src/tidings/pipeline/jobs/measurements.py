@@ -16,6 +16,7 @@ from msgspec import Struct
 from tidings.core.errors import ConfigError
 from tidings.pipeline.files import trace_files
 from tidings.pipeline.schemas import check_versions
+from tidings.pipeline.transforms.links.samples import PROBE_TIMEOUT_S
 
 Kind = Literal["traces", "table"]
 SLICE_S: dict[Kind, float] = {
@@ -33,46 +34,61 @@ class Input(Struct, frozen=True):
     kind: Kind
     slice_s: float
     hold_back: float
+    probe_timeout_s: float  # how long the brokers of a trace waited for the answer to a probe
 
 
-def checked_input(path: Path, slice_s: float | None, hold_back: float) -> Input:
+def checked_input(
+    path: Path, slice_s: float | None, hold_back: float, probe_timeout_s: float = PROBE_TIMEOUT_S
+) -> Input:
     """The input, or a `ConfigError` that says what is wrong with it."""
     kind: Kind = "table" if path.is_file() else "traces"
     if slice_s is not None and not 0 < slice_s < 1e9:
         raise ConfigError("--slice-s", "length of a slice", slice_s, "seconds, above 0")
     if not 0 < hold_back < 1:
         raise ConfigError("--hold-back", "part of the time", hold_back, "between 0 and 1")
+    if not 0 < probe_timeout_s < 1e9:
+        raise ConfigError("--probe-timeout-s", "timeout", probe_timeout_s, "seconds, above 0")
     if kind == "table":
         _check_table(path)
     else:
         _check_traces(path)
-    return Input(path, kind, slice_s or SLICE_S[kind], hold_back)
+    return Input(path, kind, slice_s or SLICE_S[kind], hold_back, probe_timeout_s)
 
 
 def _check_table(path: Path) -> None:
     accepted = f"a table of round trips with the columns {', '.join(TABLE_COLUMNS)}"
     try:
-        file = pq.ParquetFile(path)
+        schema, rows = pq.read_schema(path), pq.read_metadata(path).num_rows
     except (pa.ArrowException, OSError) as error:
         problem = str(error).strip().partition("\n")[0]
         accepted = f"a whole Parquet file, {accepted}, or a folder of traces"
         raise ConfigError(str(path), "file", problem, accepted) from None
-    names = file.schema_arrow.names
     for column in TABLE_COLUMNS:
-        if column not in names:
-            found = ", ".join(names) or "none"
+        if column not in schema.names:
+            found = ", ".join(schema.names) or "none"
             raise ConfigError(str(path), "columns", found, f"{accepted}; {column} is missing")
-    types = {name: file.schema_arrow.field(name).type for name in ("slice", "rtt_ms")}
-    if not (pa.types.is_integer(types["slice"]) and _is_number(types["rtt_ms"])):
-        raise ConfigError(
-            str(path), "types", ", ".join(map(str, types.values())), "slice counts, rtt_ms measures"
-        )
-    if file.metadata.num_rows == 0:
+    if rows == 0:
         raise ConfigError(str(path), "rows", 0, "a table with measurements")
+    _check_types(path, {name: schema.field(name).type for name in TABLE_COLUMNS})
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+def _check_types(path: Path, types: dict[str, pa.DataType]) -> None:
+    counts, measures = _is_whole(types["slice"]), pa.types.is_floating(types["rtt_ms"])
+    measures = measures or _is_whole(types["rtt_ms"])
+    ends = types["source"], types["target"]
+    numbered, named = all(map(_is_whole, ends)), all(map(_is_text, ends))
+    if not (counts and measures and (numbered or named)):
+        found = ", ".join(f"{name} {kind}" for name, kind in types.items())
+        accepted = "slice counts, source and target are both numbers or both names, rtt_ms measures"
+        raise ConfigError(str(path), "types", found, accepted)
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _check_traces(folder: Path) -> None:

@@ -7,7 +7,8 @@ still runs somewhere, replaces files by equal ones and never adds rows; and once
 finished, no other begins or says that the point has failed.
 
 An exception is caught here, and becomes the point's row. If the process itself dies each time (out
-of memory), Spark would give up the whole sweep after the last try; so the last try only says so.
+of memory), Spark would give up the whole sweep after the last try; so the last of several tries
+only says so.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ class Task(Struct, frozen=True):
     parameters: str  # JSON
     scenario: bytes  # MessagePack
     out: str
+    tries: int = TASK_TRIES  # Spark makes
 
 
 TASK_SCHEMA = pa.schema(
     {"study": pa.string(), "point": pa.string(), "parameters": pa.string()}
-    | {"scenario": pa.binary(), "out": pa.string()}
+    | {"scenario": pa.binary(), "out": pa.string(), "tries": pa.int64()}
 )
 
 
@@ -68,10 +70,11 @@ def run_task(task: Task, earlier_tries: int = 0) -> dict[str, Any]:
         return finished
     drafts = Drafts(Path(task.out), task.point, place)
     row = _tried(task, scenario, drafts, earlier_tries)
-    if row["status"] == FAILED and (finished := _finished(file)):  # by another try, meanwhile
-        return finished
     drafts.sink(POINTS, pa.RecordBatch.from_pylist([row], schema=POINT_SCHEMA))
-    drafts.keep()
+    if row["status"] == FINISHED:
+        drafts.keep()
+    elif not drafts.keep_new():  # another try has ended meanwhile, and may have finished
+        return _finished(file) or row
     return row
 
 
@@ -92,7 +95,7 @@ def _tried(task: Task, scenario: Scenario, drafts: Drafts, earlier_tries: int) -
     """The point's row, whatever happens; its other files are there if it finished."""
     started_at = time.perf_counter()
     try:
-        _check_tries(earlier_tries)
+        _check_tries(earlier_tries, task.tries)
         result = simulate(scenario, task.point, drafts.sink)
         drafts.keep()
         return _row(task, scenario, time.perf_counter() - started_at, result)
@@ -102,8 +105,8 @@ def _tried(task: Task, scenario: Scenario, drafts: Drafts, earlier_tries: int) -
         drafts.discard()
 
 
-def _check_tries(earlier: int) -> None:
-    if earlier >= TASK_TRIES - 1:
+def _check_tries(earlier: int, tries: int) -> None:
+    if 0 < earlier >= tries - 1:
         raise TidingsError(
             f"{earlier} tries ended without a word, as when memory runs out or machines are lost"
         )

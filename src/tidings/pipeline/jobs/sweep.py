@@ -42,6 +42,7 @@ from tidings.pipeline.jobs.points import (
     run_tasks,
 )
 from tidings.pipeline.schemas import POINT_TYPE
+from tidings.pipeline.session import task_tries
 from tidings.pipeline.shipping import Luggage
 
 POLL_S = 0.2
@@ -88,7 +89,8 @@ def sweep(
         _file(spec, out, point).unlink(missing_ok=True)  # the row of a failure
     remove_stale_drafts(out)
     interrupted = bool(missing) and not _run(spec, out, points, missing, session, progress)
-    rows = [row for p in missing if (row := _rows(spec, out).get(p.name))]
+    done = _rows(spec, out)
+    rows = [row for p in missing if (row := done.get(p.name))]
     failures = [row for row in rows if row["status"] != FINISHED]
     return Report(
         spec.name,
@@ -120,7 +122,7 @@ def _run(
 
     tell()
     luggage, job = Luggage(), None
-    tasks = [_task(spec, out, point, luggage) for point in missing]
+    tasks = [task_of(spec, out, point, luggage) for point in missing]
     try:
         job = _Job(session(), tasks, luggage)
         while not job.ended(POLL_S):
@@ -175,7 +177,7 @@ class _Job:
         try:
             self._luggage.hand_over(self._spark.sparkContext)
             with _partitions(self._spark, len(tasks)):
-                frame = self._spark.createDataFrame(_one_batch_each(tasks))
+                frame = self._spark.createDataFrame(_one_batch_each(tasks, task_tries(self._spark)))
                 frame.mapInArrow(run_tasks, POINT_TYPE).select("point").collect()
         except Exception as error:
             self._error = error
@@ -198,13 +200,14 @@ def _partitions(spark: SparkSession, count: int) -> Iterator[None]:
         spark.conf.unset(PARALLELISM)
 
 
-def _one_batch_each(tasks: list[Task]) -> pa.Table:
+def _one_batch_each(tasks: list[Task], tries: int) -> pa.Table:
     """Very many tasks are cut by batches instead, so each has one."""
-    rows = [msgspec.structs.asdict(task) for task in tasks]
+    rows = [msgspec.structs.asdict(task) | {"tries": tries} for task in tasks]
     return pa.Table.from_batches([pa.RecordBatch.from_pylist([row], TASK_SCHEMA) for row in rows])
 
 
-def _task(spec: Spec, out: Path, point: Point, luggage: Luggage) -> Task:
+def task_of(spec: Spec, out: Path, point: Point, luggage: Luggage) -> Task:
+    """The point, packed for a journey."""
     parameters = msgspec.json.encode(point.parameters).decode()
     scenario = msgspec.msgpack.encode(luggage.packed(point.scenario))
     return Task(spec.name, point.name, parameters, scenario, str(out.absolute()))

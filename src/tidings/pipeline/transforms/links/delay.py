@@ -3,11 +3,14 @@
 A delay is one-way: half of a round trip, less what the bytes of the message took where that is
 known. Where it is not, because all messages were alike, probes alone tell the delay, if there are
 enough. Links of which few round trips are known get no distribution.
+
+Where the hours of the day are known to differ, a delay is its hour's factor times a level, and the
+distribution is that of levels: what the hour explains is not counted as chance once more.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidings.core.linkmodel import BYTES, HOURS
@@ -15,7 +18,7 @@ from tidings.pipeline.transforms.links.gamma import LEVELS, with_fits
 from tidings.pipeline.transforms.links.samples import LINK
 from tidings.pipeline.transforms.links.transfer import ALIKE, FEW
 
-ENOUGH = 20  # round trips for a distribution
+ENOUGH_ROUND_TRIPS = 20  # for a distribution
 HOUR_S = 3600
 FIT_TYPE = (
     "source string, target string, delay_shift_s double, delay_shape double, "
@@ -30,7 +33,7 @@ def delays(samples: DataFrame, transfer: DataFrame) -> DataFrame:
     told = samples.where(F.col("round_trip_s").isNotNull())
     is_probe = F.col("size_bytes").isNull()
     probed = told.where(is_probe).groupBy(*LINK).agg(F.count("*").alias("probes"))
-    blurred = F.col("transfer_reason").isin(FEW, ALIKE) & (F.col("probes") >= ENOUGH)
+    blurred = F.col("transfer_reason").isin(FEW, ALIKE) & (F.col("probes") >= ENOUGH_ROUND_TRIPS)
     return (
         told.join(F.broadcast(transfer), list(LINK), "left")
         .join(F.broadcast(probed), list(LINK), "left")
@@ -40,20 +43,30 @@ def delays(samples: DataFrame, transfer: DataFrame) -> DataFrame:
     )
 
 
-def delay_figures(delays: DataFrame) -> DataFrame:
-    """One row per link: samples, mean, variance, the gamma, hourly factors, and reasons.
+def with_levels(delays: DataFrame, hourly: DataFrame) -> DataFrame:
+    """The delays with `level_s`: what they would have been in an hour like the mean of all."""
+    factor = F.coalesce(F.get("hourly_factors", _hour()), F.lit(1.0))
+    level_s = F.when(factor > 0, F.col("delay_s") / factor).otherwise(F.col("delay_s"))
+    return (
+        delays.join(F.broadcast(hourly.select(*LINK, "hourly_factors")), list(LINK), "left")
+        .withColumn("level_s", level_s)
+        .drop("hourly_factors")
+    )
 
-    Hours are those of `sent_at`, so of a live run's clock in UTC; 24 hours must have been seen.
-    """
-    plain = delays.groupBy(*LINK).agg(
+
+def delay_figures(levels: DataFrame) -> DataFrame:
+    """One row per link: samples, mean and variance of delays, the gamma of levels, or the reason
+    why there is none."""
+    plain = levels.groupBy(*LINK).agg(
         F.count("*").alias("samples"),
         F.avg("delay_s").alias("delay_mean_s"),
         F.coalesce(F.var_samp("delay_s"), F.lit(0.0)).alias("delay_variance_s2"),
-        F.min("delay_s").alias("least_s"),
-        F.percentile_approx("delay_s", list(LEVELS)).alias("quantiles_s"),
+        F.avg("level_s").alias("mean_s"),
+        F.min("level_s").alias("least_s"),
+        F.percentile_approx("level_s", list(LEVELS)).alias("quantiles_s"),
     )
-    fits = plain.where(F.col("samples") >= ENOUGH).mapInPandas(with_fits, FIT_TYPE)
-    few = F.col("samples") < ENOUGH
+    fits = plain.where(F.col("samples") >= ENOUGH_ROUND_TRIPS).mapInPandas(with_fits, FIT_TYPE)
+    few = F.col("samples") < ENOUGH_ROUND_TRIPS
     return plain.join(fits, list(LINK), "left").select(
         *LINK,
         "samples",
@@ -63,19 +76,24 @@ def delay_figures(delays: DataFrame) -> DataFrame:
         "delay_shape",
         "delay_scale_s",
         "delay_fit_distance",
-        F.when(few, f"fewer than {ENOUGH} round trips: no distribution").alias("delay_reason"),
+        F.when(few, f"fewer than {ENOUGH_ROUND_TRIPS} round trips: no distribution").alias(
+            "delay_reason"
+        ),
     )
 
 
 def hourly(delays: DataFrame) -> DataFrame:
     """One row per link: what the mean delay of each hour of the day is of the mean over the hours,
-    or the reason."""
-    hour = F.floor(F.col("sent_at") / HOUR_S).cast("long") % HOURS
-    by_hour = delays.groupBy(*LINK, hour.alias("hour")).agg(F.avg("delay_s").alias("mean_s"))
-    seen, whole = F.col("seen"), F.col("seen") == HOURS
+    or the reason. Hours are those of `sent_at`, so of a live run's clock in UTC; all 24 must have
+    been seen."""
+    by_hour = delays.groupBy(*LINK, _hour().alias("hour")).agg(F.avg("delay_s").alias("mean_s"))
+    whole = F.col("seen") == HOURS
     mean_s = F.aggregate("means_s", F.lit(0.0), lambda sum_s, hour: sum_s + hour.mean_s) / HOURS
     factors = F.transform("means_s", lambda hour: hour.mean_s / F.col("mean_s"))
-    reason = F.concat(seen.cast("string"), F.lit(f" of {HOURS} hours of the day were seen"))
+    too_few = F.concat(
+        F.col("seen").cast("string"), F.lit(f" of {HOURS} hours of the day were seen")
+    )
+    reason = F.when(whole, "no delay is longer than zero").otherwise(too_few)
     return (
         by_hour.groupBy(*LINK)
         .agg(
@@ -83,10 +101,15 @@ def hourly(delays: DataFrame) -> DataFrame:
             F.sort_array(F.collect_list(F.struct("hour", "mean_s"))).alias("means_s"),
         )
         .withColumn("mean_s", mean_s)
-        .withColumn("whole", whole & (F.col("mean_s") > 0))
+        .withColumn("known", whole & (F.col("mean_s") > 0))
         .select(
             *LINK,
-            F.when(F.col("whole"), factors).alias("hourly_factors"),
-            F.when(~F.col("whole"), reason).alias("hourly_reason"),
+            F.when(F.col("known"), factors).alias("hourly_factors"),
+            F.when(~F.col("known"), reason).alias("hourly_reason"),
         )
     )
+
+
+def _hour() -> Column:
+    """Of the day."""
+    return (F.floor(F.col("sent_at") / HOUR_S).cast("long") % HOURS).cast("int")

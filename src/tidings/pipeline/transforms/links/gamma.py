@@ -61,7 +61,7 @@ def _distance(fit: Fit) -> float:
 def with_fits(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """For `mapInPandas`: rows with mean, least and quantiles get their distribution."""
     for frame in frames:
-        rows = zip(frame["delay_mean_s"], frame["least_s"], frame["quantiles_s"], strict=True)
+        rows = zip(frame["mean_s"], frame["least_s"], frame["quantiles_s"], strict=True)
         fits = [fitted(mean_s, least_s, np.asarray(q)) for mean_s, least_s, q in rows]
         names = ("delay_shift_s", "delay_shape", "delay_scale_s", "delay_fit_distance")
         columns = pd.DataFrame(fits, columns=list(names), index=frame.index)

@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidings.core.silences import (
-    SETTLE_S,
     Flags,
     Instants,
     Interval,
@@ -55,11 +54,7 @@ def _of_trace() -> Callable[[tuple[Any, ...], pd.DataFrame, pd.DataFrame], pd.Da
             return pd.DataFrame(columns=COLUMNS)
         asked = asked.sort_values("sent_at")
         watched = (float(asked["from_at"].iloc[0]), float(asked["end_at"].iloc[0]))
-        down = [
-            interval
-            for interval in reported(changed["at"], changed["up"], watched[1])
-            if not _taken_down(interval, watched[1])
-        ]
+        down = reported(changed["at"], changed["up"], watched)
         sent_at, answered = asked["sent_at"].to_numpy(), asked["answered"].to_numpy(bool)
         return _history(key, sent_at, answered, watched, outages(sent_at, answered, watched, down))
 
@@ -91,10 +86,6 @@ def _history(
     row = (*key, watched[1] - watched[0], *counts)
     listed = [{"from_s": start, "to_s": end} for start, end in found]
     return pd.DataFrame([(*row, listed)], columns=COLUMNS)
-
-
-def _taken_down(interval: Interval, end_at: float) -> bool:
-    return interval[1] >= end_at and interval[0] >= end_at - SETTLE_S
 
 
 def reliability(histories: DataFrame, lossy: bool) -> DataFrame:

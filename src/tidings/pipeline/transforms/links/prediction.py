@@ -10,7 +10,8 @@ learned on the earlier part of each run:
                  its level and the `keep` of least squares; the `typical` delay has the median and
                  the `keep` of least absolute errors.
 
-The delay of a slice is the mean of those measured in it; slices without any are passed over.
+The delay of a slice is the mean of those measured in it; slices without any are passed over. The
+persistence of the model is that of levels (`delay`): the hour of the day alone does not persist.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ class Pairs(NamedTuple):
 
 
 def slices(delays: DataFrame, slice_s: float, hold_back: float) -> DataFrame:
-    """The delay of each slice: run, source, target, slice, delay_s, held_back."""
+    """The delay of each slice: run, source, target, slice, delay_s, level_s, held_back."""
     number = F.floor(F.col("sent_at") / slice_s).cast("long")
     series = delays.groupBy("run", *LINK, number.alias("slice")).agg(
-        F.avg("delay_s").alias("delay_s")
+        F.avg("delay_s").alias("delay_s"), F.avg("level_s").alias("level_s")
     )
     runs = series.groupBy("run").agg(F.min("slice").alias("first"), F.max("slice").alias("last"))
     kept = F.floor((F.col("last") - F.col("first") + 1) * (1 - hold_back))
     held_back = F.col("slice") >= F.col("first") + kept
     joined = series.join(F.broadcast(runs), "run").withColumn("held_back", held_back)
-    return joined.select("run", *LINK, "slice", "delay_s", "held_back")
+    return joined.select("run", *LINK, "slice", "delay_s", "level_s", "held_back")
 
 
 def errors(series: DataFrame) -> DataFrame:
@@ -93,7 +94,7 @@ def _of_link() -> Callable[[pd.DataFrame], pd.DataFrame]:
         rows = [
             (*ends, horizon, predictor, lasting, e.size, np.abs(e).sum(), (e**2).sum())
             for horizon in HORIZONS
-            for predictor, e in _tried(_pairs(by_run, horizon), learned)
+            for predictor, e in _tried(_pairs(by_run, horizon, "delay_s"), learned)
         ] or [(*ends, HORIZONS[0], LAST, lasting, 0, 0.0, 0.0)]
         names = ("horizon", "predictor", "persistence", "count", "absolute_s", "squared_s2")
         return pd.DataFrame(rows, columns=[*LINK, *names])
@@ -101,14 +102,14 @@ def _of_link() -> Callable[[pd.DataFrame], pd.DataFrame]:
     return of_link
 
 
-def _pairs(runs: list[pd.DataFrame], horizon: int) -> Pairs:
+def _pairs(runs: list[pd.DataFrame], horizon: int, column: str) -> Pairs:
     """Every slice with the last one that was known so many slices before."""
-    found = [_pairs_of_run(run, horizon) for run in runs]
+    found = [_pairs_of_run(run, horizon, column) for run in runs]
     return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _pairs_of_run(run: pd.DataFrame, horizon: int) -> Pairs:
-    at, delay_s = run["slice"].to_numpy(), run["delay_s"].to_numpy()
+def _pairs_of_run(run: pd.DataFrame, horizon: int, column: str) -> Pairs:
+    at, delay_s = run["slice"].to_numpy(), run[column].to_numpy()
     known = np.searchsorted(at, at - horizon, side="right") - 1
     has = known >= 0
     return Pairs(delay_s[known[has]], delay_s[has], run["held_back"].to_numpy(bool)[has])
@@ -130,7 +131,7 @@ def _tried(pairs: Pairs, learned_s: Values) -> Iterator[tuple[str, Values]]:
 
 
 def _persistence(runs: list[pd.DataFrame]) -> float | None:
-    pairs = _pairs(runs, 1)
+    pairs = _pairs(runs, 1, "level_s")
     if pairs.came_s.size < LEAST_PAIRS:
         return None
     return _least_squares(pairs, float(pairs.came_s.mean()))

@@ -1,25 +1,26 @@
 """What was asked of every link, and what came back? One row per question, wherever it was asked.
 
 A trace of level `hops` has two kinds: probes, and transmissions of messages with their
-acknowledgements. An acknowledgement of a repeat may be meant for the first copy, so it tells that
-the link works, but no round trip (Karn). What was sent in the last moments of a run may still have
-been answered, so it counts only if it was. Rows of a trace that were read twice count once. A table
-of round trips has answers only.
+acknowledgements (`transforms.transmissions`). What was sent in the last moments of a run may still
+have been answered, so it counts only if it was. Rows of a trace that were read twice count once. A
+table of round trips has answers only.
 
-A round trip that is negative (a clock that was set back), not
-finite, or of a host to itself, is no sample.
+A round trip that is negative (a clock that was set back), not finite, or of a host to itself, is no
+sample.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from tidings.broker.settings import Settings
 from tidings.core.silences import SETTLE_S
 from tidings.pipeline.sources import Traces
+from tidings.pipeline.transforms.transmissions import ACKNOWLEDGED, is_sound, transmissions
 
+PROBE_TIMEOUT_S = Settings().probe_timeout_s  # how long brokers wait, unless told otherwise
 LINK = ("source", "target")
 SAMPLE_COLUMNS = (
     "run",
@@ -32,24 +33,23 @@ SAMPLE_COLUMNS = (
 )
 
 
-def trace_samples(traces: Traces) -> DataFrame:
+def trace_samples(traces: Traces, probe_timeout_s: float = PROBE_TIMEOUT_S) -> DataFrame:
     """The questions of a trace: `SAMPLE_COLUMNS`."""
-    samples = probes(traces["probed"]).unionByName(
-        transmissions(traces["forwarded"], traces["acknowledged"])
+    samples = probes(traces["probed"], probe_timeout_s).unionByName(
+        messages(traces["forwarded"], traces["acknowledged"])
     )
     end = ends(traces)
     settled = F.col("answered") | (F.col("sent_at") <= F.col("end_at") - SETTLE_S)
     return samples.join(F.broadcast(end), "run").where(settled).select(*SAMPLE_COLUMNS)
 
 
-def probes(probed: DataFrame) -> DataFrame:
+def probes(probed: DataFrame, timeout_s: float) -> DataFrame:
     """Each probe; a broker notes one without an answer when it has waited long enough."""
-    waited_s = Settings().probe_timeout_s
     answered = ~F.isnan("round_trip_s")
-    took_s = F.when(answered, F.col("round_trip_s")).otherwise(waited_s)
+    took_s = F.when(answered, F.col("round_trip_s")).otherwise(timeout_s)
     return (
         probed.dropDuplicates(["run", "broker", "neighbour", "at"])
-        .where(F.isnan("round_trip_s") | _sound("round_trip_s"))
+        .where(F.isnan("round_trip_s") | is_sound("round_trip_s"))
         .select(
             "run",
             F.col("broker").alias("source"),
@@ -62,24 +62,15 @@ def probes(probed: DataFrame) -> DataFrame:
     )
 
 
-def transmissions(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
-    """Each transmission of a message, with the answer to the last of its attempts."""
-    keys = ["run", "broker", "neighbour", "transmission"]
-    answers = (
-        acknowledged.where(_sound("round_trip_s"))
-        .groupBy(*keys)
-        .agg(F.min("round_trip_s").alias("answer_s"))
-    )
-    last = F.col("attempt") == F.max("attempt").over(Window.partitionBy(*keys))
-    sent = forwarded.dropDuplicates([*keys, "attempt"]).withColumn("last", last)
-    answered = F.col("answer_s").isNotNull() & F.col("last")
-    return sent.join(answers, keys, "left").select(
+def messages(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
+    """Each attempt to send a message."""
+    return transmissions(forwarded, acknowledged).select(
         "run",
         F.col("broker").alias("source"),
         F.col("neighbour").alias("target"),
         F.col("at").alias("sent_at"),
-        answered.alias("answered"),
-        F.when(answered & (F.col("attempt") == 1), F.col("answer_s")).alias("round_trip_s"),
+        (F.col("outcome") == ACKNOWLEDGED).alias("answered"),
+        "round_trip_s",
         "size_bytes",
     )
 
@@ -101,7 +92,7 @@ def changes(link_changed: DataFrame) -> DataFrame:
 def table_samples(table: DataFrame, slice_s: float) -> DataFrame:
     """The answers of a table of round trips; slices without a row of a pair tell of no answer.
     Slices follow each other without a gap, whatever their numbers."""
-    measured = named(table).where(_sound("rtt_ms") & (F.col("source") != F.col("target")))
+    measured = named(table).where(is_sound("rtt_ms") & (F.col("source") != F.col("target")))
     place = F.row_number().over(Window.orderBy("slice"))
     slices = measured.select("slice").distinct().withColumn("place", place)
     return measured.join(F.broadcast(slices), "slice").select(
@@ -126,8 +117,3 @@ def named(table: DataFrame) -> DataFrame:
         for end in LINK
     }
     return numbered.withColumns(hosts).drop("width")
-
-
-def _sound(column: str) -> Column:
-    """A time that can have been measured."""
-    return F.col(column).isNotNull() & F.col(column).between(0.0, 1e9)

@@ -15,12 +15,12 @@ from pyspark.sql import functions as F
 from tidings.core.linkmodel import BYTES
 from tidings.pipeline.transforms.links.samples import LINK
 
-ENOUGH = 30  # messages
+ENOUGH_MESSAGES = 30  # for a time per kilobyte
 SPREAD = 2.0  # the largest over the smallest message, at least
 CLEAR = 4.0  # standard errors above zero: one link in thirty thousand by chance
 
 # Why it is not known.
-FEW = f"fewer than {ENOUGH} messages were acknowledged"
+FEW = f"fewer than {ENOUGH_MESSAGES} messages were acknowledged"
 ALIKE = "all messages were about the same size"
 FLAT = "round trips do not clearly grow with the size of messages"
 
@@ -64,7 +64,7 @@ def _lines(messages: DataFrame) -> DataFrame:
     unexplained = F.greatest(F.lit(0.0), F.col("syy") - F.col("slope") ** 2 * F.col("sxx"))
     error = F.sqrt(unexplained / (F.col("count") - 2) / F.col("sxx"))
     reason = (
-        F.when(F.col("count") < ENOUGH, FEW)
+        F.when(F.col("count") < ENOUGH_MESSAGES, FEW)
         .when(F.col("most") < SPREAD * F.col("least"), ALIKE)
         .when((F.col("slope") <= 0) | (F.col("slope") < CLEAR * error), FLAT)
     )
