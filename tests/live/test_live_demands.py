@@ -33,8 +33,8 @@ def speaker(overlay: Overlay) -> Iterator[PahoClient]:
 @pytest.mark.parametrize(
     ("wish", "complaint"),
     [
-        ({"deadline_ms": "1"}, "No path to n2 meets a deadline of 1 ms: the best takes "),
-        ({"availability": "0.9999"}, "0.9997, less than the 0.9999 that is asked for"),
+        ({"deadline_ms": "1"}, "No path to n2 meets its deadline: the best takes "),
+        ({"availability": "0.9999"}, "Paths to n2 are less available than asked for: 2 of them work"),
     ],
     ids=["deadline", "availability"],
 )

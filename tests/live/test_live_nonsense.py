@@ -113,7 +113,7 @@ def test_nonsense_about_links_is_logged_and_not_believed_and_garbage_ends_the_li
     impostor.report(n1=fast, n3=fast, n9=fast)
     impostor.report(n2=fast, n3=fast)  # makes sense, but n2 knows nothing of it
     eventually(impostor.was_heard)
-    assert log_has(caplog, "n1 reports nonsense about its links to n2, n3; not used.")
+    assert log_has(caplog, "'n1' reports nonsense about its links, not used: 'n2', 'n3'.")
     carries_messages(overlay, "n3", "n2")
     assert not any(isinstance(frame, Data) for frame in impostor.heard), "it was believed"
     impostor.shout(b"\xff" * 1_000)
