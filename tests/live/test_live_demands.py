@@ -34,7 +34,10 @@ def speaker(overlay: Overlay) -> Iterator[PahoClient]:
     ("wish", "complaint"),
     [
         ({"deadline_ms": "1"}, "No path to n2 meets its deadline: the best takes "),
-        ({"availability": "0.9999"}, "Paths to n2 are less available than asked for: 2 of them work"),
+        (
+            {"availability": "0.9999"},
+            "Paths to n2 are less available than asked for: 2 of them work",
+        ),
     ],
     ids=["deadline", "availability"],
 )
