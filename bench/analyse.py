@@ -46,7 +46,7 @@ DEADLINE_S = 0.3
 BATCH = 500_000  # messages that are generated at once
 # per message: itself, and of three copies 19 in 20 delivered, and 1 in 40 dropped
 ROWS_PER_MESSAGE = 1 + WANTED * (0.95 + 0.025)
-FIGURES = [
+SERVED = [
     "expected",
     "delivered",
     "dropped",
@@ -55,12 +55,13 @@ FIGURES = [
     "earnings",
     *metrics.DELAYS,
 ]
+FIGURES = {"strategies": [*SERVED, *metrics.TRAFFIC], "subscribers": SERVED}
 
 OUTCOMES = """
 create temp table outcomes as
 with pairs as (
-    select run, message, strategy, "at" as published_at, deadline_s, price,
-           unnest(interested) as subscription
+    select run, message, strategy, broker as publisher_broker, "at" as published_at,
+           deadline_s, price, unnest(interested) as subscription
     from read_parquet('{folder}/published/*.parquet')
 ), contracts as (
     select run, subscription,
@@ -76,7 +77,8 @@ with pairs as (
     from (select run, message, "at", reason, unnest(destinations) as broker
           from read_parquet('{folder}/dropped/*.parquet')) group by all
 ), joined as (
-    select pairs.run, strategy, subscription, d.earliest.reason as reason,
+    select pairs.run, pairs.message, strategy, subscription, publisher_broker,
+           split_part(subscription, '/', 1) as subscriber_broker, d.earliest.reason as reason,
            least(pairs.deadline_s, c.latest.deadline_s) as deadline_s,
            pairs.price * coalesce(c.latest.price, 1.0) as price,
            a.earliest.at - published_at as exact_s
@@ -86,7 +88,8 @@ with pairs as (
     left join drops d on d.run = pairs.run and d.message = pairs.message
                      and d.broker = split_part(subscription, '/', 1)
 )
-select run, strategy, subscription, price, round(exact_s * 1e6) / 1e6 as delay_s,
+select run, message, strategy, subscription, publisher_broker, subscriber_broker,
+       price, round(exact_s * 1e6) / 1e6 as delay_s,
        coalesce(exact_s <= deadline_s + 1e-6, false) as in_time,
        exact_s is null and reason is not null as dropped
 from joined
@@ -98,6 +101,20 @@ select {keys}, count(*) as expected, count(delay_s) as delivered, count_if(dropp
        quantile_cont(delay_s, 0.5) as delay_p50_s, quantile_cont(delay_s, 0.95) as delay_p95_s,
        quantile_cont(delay_s, 0.99) as delay_p99_s
 from outcomes group by {keys} order by {keys}
+"""
+# Links do not tell strategies apart; here each run has one.
+TRAFFIC_SQL = """
+with traffic as (
+    select run, sum(frames) as message_number
+    from read_parquet('{folder}/carried/*.parquet')
+    where kind in ('data', 'repeat') group by run
+), subscribers as (
+    select run, count(*) as subscribers
+    from (select distinct run, message, subscriber_broker from outcomes
+          where publisher_broker <> subscriber_broker) group by run
+)
+select run, message_number, message_number / subscribers as packets_per_subscriber
+from traffic join subscribers using (run)
 """
 Answers = dict[str, pd.DataFrame]
 
@@ -278,14 +295,17 @@ def on_duckdb(folder: Path) -> Answers:
         there.execute(f"set temp_directory='{spill}'; set preserve_insertion_order=false")
         there.execute(OUTCOMES.format(folder=folder))
         keys = {"strategies": "run, strategy", "subscribers": "run, subscription"}
-        return {
+        answers = {
             name: there.execute(FIGURES_SQL.format(keys=key)).df() for name, key in keys.items()
         }
+        traffic = there.execute(TRAFFIC_SQL.format(folder=folder)).df()
+    return answers | {"strategies": answers["strategies"].merge(traffic, "left", "run")}
 
 
 def compare(found: Answers, expected: Answers) -> None:
     for name, table in expected.items():
-        pd.testing.assert_frame_equal(found[name][FIGURES], table[FIGURES], check_dtype=False)
+        columns = FIGURES[name]
+        pd.testing.assert_frame_equal(found[name][columns], table[columns], check_dtype=False)
 
 
 def timed(work: Callable[[], Answers]) -> tuple[float, Answers]:

@@ -5,6 +5,8 @@ from io import StringIO
 from math import nan
 from pathlib import Path
 
+import msgspec
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -181,7 +183,7 @@ def test_broken_pages_behind_a_good_footer_are_found_by_reading(
     check_columns("published", published(broken, 2))  # the footer tells nothing
     bad = [str(published(broken, number)) for number in (0, 2)]
     assert list(analysis.quarantined["file"]) == bad
-    assert len(read_through(take_in(broken)).quarantined) == 2
+    assert len(read_through(broken).quarantined) == 2
 
 
 def test_what_is_good_is_counted_once(analysis: Analysis) -> None:
@@ -198,6 +200,25 @@ def test_a_person_is_told_what_was_not_read(analysis: Analysis, broken: Path) ->
     for number in (0, 2):
         assert f"Not read: {published(broken, number)}: file is" in said.getvalue()
     assert "Read 1 run from" in said.getvalue()
+
+
+def test_an_analysis_finds_what_was_gathered_while_it_began(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    before = take_in(live_folder(tmp_path))
+    compact(tmp_path, 0.0, 2e9)
+    assert analyse(spark, tmp_path, intake=before).strategies["publications"].sum() == 12
+
+
+def test_a_person_can_read_names_with_brackets(analysis: Analysis, tmp_path: Path) -> None:
+    said, odd = StringIO(), ("a/[/b]", "a/[b]")
+    rows = [*analysis.topics.to_dict("records") * 2]
+    topics = pd.DataFrame([row | {"topic": name} for row, name in zip(rows, odd, strict=True)])
+    drops = pd.DataFrame([{"run": n, "strategy": "s", "reason": "r", "count": 1} for n in odd])
+    named = msgspec.structs.replace(analysis, topics=topics, drops=drops)
+    show(Console(file=said, width=200), named, tmp_path / "[/traces]")
+    for text in ("a/[/b] ", "a/[b] ", "a/[/b], s, dropped", "a/[b], s, dropped", "[/traces]."):
+        assert text in said.getvalue()
 
 
 def broken_inside(file: Path) -> Path:

@@ -1,5 +1,6 @@
 """Gathering segments loses and doubles no row, whenever it is killed."""
 
+import os
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from tidings.core.errors import ConfigError, TidingsError
 from tidings.live.tracefiles import TraceFiles
 from tidings.pipeline.files import listed_files, trace_files
 from tidings.pipeline.headline import read_tables
-from tidings.pipeline.intake import take_in
+from tidings.pipeline.intake import read_through, take_in
 from tidings.pipeline.jobs import compact as job
 from tidings.pipeline.jobs.compact import SETTLE_S, Compaction, compact
 
@@ -104,7 +105,7 @@ def test_a_broker_that_starts_again_numbers_on(tmp_path: Path) -> None:
     [
         ("writer", "write_table", 1),  # nothing is written yet
         ("os", "replace", 1),  # the draft is whole, but has no name
-        ("job", "_onto_disk", 2),  # it has its name; all segments are still there
+        ("job", "onto_disk", 3),  # it has its name; all segments are still there
         ("Path", "unlink", 4),  # one half of the segments is gone
         ("os", "replace", 2),  # one table is done, the other not
     ],
@@ -141,6 +142,52 @@ def test_a_bad_segment_stays_where_it_is(tmp_path: Path) -> None:
     assert (done.segments, bad.exists()) == (9, True)
     with pytest.raises(ConfigError, match="live-b1-000002"):
         everything(tmp_path)
+
+
+def zeroed_pages(file: Path) -> Path:
+    """A file, as old as before, whose footer is good and whose rows cannot be read."""
+    written_at = file.stat().st_mtime
+    footer_bytes = int.from_bytes(file.read_bytes()[-8:-4], "little")
+    content = bytearray(file.read_bytes())
+    content[4 : -8 - footer_bytes] = bytes(len(content) - 12 - footer_bytes)
+    file.write_bytes(content)
+    os.utime(file, (written_at, written_at))
+    return file
+
+
+def test_a_segment_with_bad_pages_stays_and_the_others_are_gathered(tmp_path: Path) -> None:
+    live_folder(tmp_path)
+    bad = zeroed_pages(tmp_path / "published" / "live-b1-000002.parquet")
+    assert pq.read_metadata(bad).num_rows == 2
+    assert (now_compact(tmp_path).segments, bad.exists()) == (9, True)
+
+
+def compacted_but_not_cleared(folder: Path) -> Path:
+    """The gathered file of publications, beside whose segments it still lies."""
+    live_folder(folder)
+    segments = {f: f.read_bytes() for f in (folder / "published").glob("*.parquet")}
+    now_compact(folder)
+    for file, content in segments.items():
+        file.write_bytes(content)
+    (gathered,) = (folder / "published").rglob("gathered-*.parquet")
+    return gathered
+
+
+def test_each_gathered_file_is_read_once_before_segments_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered, read = compacted_but_not_cleared(tmp_path), list[Path]()
+    monkeypatch.setattr(job, "check_pages", lambda table, file: read.append(file))
+    assert now_compact(tmp_path).cleared == 5
+    assert read == [gathered]
+
+
+def test_segments_beside_a_gathered_file_with_bad_pages_stay_and_are_read(tmp_path: Path) -> None:
+    gathered = zeroed_pages(compacted_but_not_cleared(tmp_path))
+    assert now_compact(tmp_path).cleared == 0
+    found = read_through(tmp_path)
+    assert len(found.files["published"]) == 6
+    assert [one.file for one in found.quarantined] == [str(gathered)]
 
 
 def test_the_name_of_a_run_may_have_any_characters(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from support.traces import a_wish, tables_of, write_tables
 from tidings.core.errors import ConfigError
 from tidings.core.linkmodel import LearnedLink, read_link_model
 from tidings.core.trace import Acknowledged, Forwarded, LinkChanged, Probed, Row
-from tidings.pipeline.jobs.analyse import replaced
+from tidings.pipeline.files import replaced
 from tidings.pipeline.jobs.learn import Lesson, learn, write
 from tidings.pipeline.jobs.measurements import checked_input
 from tidings.pipeline.sources import Traces

@@ -26,6 +26,13 @@ def admitted(folder: Path) -> list[list[float]]:
     return [sorted(pq.read_table(file)["at"].to_pylist()) for file in files]
 
 
+def gather(traces: Path, files: list[Path]) -> None:
+    """A file of publications beside those it holds."""
+    rows = pq.read_table(files)
+    said = rows.schema.metadata | manifest(map(segment_of, files))
+    pq.write_table(rows.replace_schema_metadata(said), traces / "published" / "gathered.parquet")
+
+
 @pytest.fixture
 def traces(tmp_path: Path) -> Path:
     folder = tmp_path / "traces"
@@ -85,18 +92,42 @@ def test_a_round_that_was_noted_but_not_written_is_written(traces: Path, tmp_pat
     assert [len(times) for times in admitted(folder)] == [20, 40]
 
 
+def test_a_round_that_was_written_is_not_written_again(traces: Path, tmp_path: Path) -> None:
+    Rounds(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
+    (file,) = (tmp_path / "rounds" / "rows").glob("*.parquet")
+    before = file.stat()
+    Rounds(traces, tmp_path / "rounds", print)
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_what_is_gathered_between_two_watches_is_not_admitted_again(
+    traces: Path, tmp_path: Path
+) -> None:
+    Rounds(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
+    files = sorted((traces / "published").glob("*.parquet"))
+    gather(traces, files)
+    for file in files:
+        file.unlink()
+    assert not Rounds(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
+
+
+def test_a_name_that_is_used_again_has_new_rows(traces: Path, tmp_path: Path) -> None:
+    rounds = Rounds(traces, tmp_path / "rounds", print)
+    rounds.admit(ALL, 1.0)
+    shutil.rmtree(traces)
+    assert not rounds.admit(ALL, 1.0)
+    write_segment(traces, 1, 30.0)
+    assert rounds.admit(ALL, 1.0)
+    assert rounds.rows == 80
+
+
 def test_copies_and_gathered_files_of_what_was_admitted_are_passed_over(
     traces: Path, tmp_path: Path
 ) -> None:
     rounds = Rounds(traces, tmp_path / "rounds", print)
     rounds.admit(ALL, 1.0)
     shutil.copytree(traces / "delivered", traces / "delivered" / "copy")
-    files = sorted((traces / "published").glob("*.parquet"))
-    gathered = pq.read_table(files)
-    said = gathered.schema.metadata | manifest(map(segment_of, files))
-    pq.write_table(
-        gathered.replace_schema_metadata(said), traces / "published" / "gathered.parquet"
-    )
+    gather(traces, sorted((traces / "published").glob("*.parquet")))
     assert not rounds.admit(ALL, 1.0)
     assert rounds.refused == 0
 
@@ -108,11 +139,9 @@ def test_a_segment_that_was_gathered_before_its_turn_is_found_in_its_new_place(
     rounds = Rounds(traces, tmp_path / "rounds", warnings.append)
     rounds.admit(20, 1.0)
     files = sorted((traces / "published").glob("*.parquet"))[1:]
-    gathered = pq.read_table(files)
-    said = gathered.schema.metadata | manifest(map(segment_of, files))
+    gather(traces, files)
     for file in files:
         file.unlink()
-    pq.write_table(gathered.replace_schema_metadata(said), traces / "published" / "new.parquet")
     while rounds.admit(20, 1.0):
         pass
     times = [at for part in admitted(tmp_path / "rounds") for at in part]

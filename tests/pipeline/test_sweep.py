@@ -31,8 +31,8 @@ from tidings.pipeline.files import POINT_SCHEMA, finished_points
 from tidings.pipeline.jobs import points
 from tidings.pipeline.jobs import sweep as job
 from tidings.pipeline.jobs.analyse import analyse as run_analysis
-from tidings.pipeline.jobs.analyse import with_intervals
 from tidings.pipeline.jobs.grid import Point, points_of, read_spec
+from tidings.pipeline.jobs.intervals import with_intervals
 from tidings.pipeline.jobs.points import Task, run_task, run_tasks
 from tidings.pipeline.shipping import Luggage, unpacked
 from tidings.pipeline.sources import read_traces
@@ -444,11 +444,13 @@ def test_swept_parameters_become_columns_of_numbers_and_constant_ones_none() -> 
     settings = [f'{{"links.loss_ratio":"{ratio}","run.seconds":"5"}}' for ratio in (0.1, 0.02)]
     means = pd.DataFrame({"study": "s", "strategy": "d-tree", "setting": settings, "seeds": [1, 3]})
     for name in FIGURES:
-        means[name], means[f"{name}_deviation"] = 0.5, 0.1
+        means[name], means[f"{name}_deviation"], means[f"{name}_count"] = 0.5, 0.1, [1, 3]
+    means.loc[1, "delay_p50_s_count"] = 2  # in one of three runs nothing was delivered
     study = with_intervals(means)
     assert list(study.columns[:4]) == ["study", "strategy", "links.loss_ratio", "seeds"]
     assert list(study["links.loss_ratio"]) == [0.02, 0.1]
     assert study["on_time_ratio_interval"].iloc[0] == pytest.approx(0.1 * 4.303 / 3**0.5, rel=1e-3)
+    assert study["delay_p50_s_interval"].iloc[0] == pytest.approx(0.1 * 12.706 / 2**0.5, rel=1e-3)
     assert pd.isna(study["on_time_ratio_interval"].iloc[1])  # one seed says nothing about spread
 
 

@@ -1,5 +1,6 @@
 """Spark's metrics equal the headline figures on the same rows."""
 
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from support.traces import (
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, Published, Row
 from tidings.pipeline import headline
+from tidings.pipeline.jobs.analyse import SHORTEST_S, cdf_places
 from tidings.pipeline.jobs.intervals import with_paired_intervals
 from tidings.pipeline.outcomes import OUTCOME_COLUMNS
 from tidings.pipeline.schemas import TRACE_TYPES
@@ -217,3 +219,15 @@ def test_a_folder_can_be_read_while_it_is_written_to(spark: SparkSession, tmp_pa
 def test_a_folder_without_traces_is_named(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="a folder without traces"):
         read_traces(spark, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "delays_s", [(0.12345, 0.12346), (0.123456, 0.123456), (0.0, 9e-5), (2, 9)]
+)
+def test_a_distribution_is_read_at_growing_places_up_to_the_longest_delay(
+    spark: SparkSession, delays_s: tuple[float, float]
+) -> None:
+    delays = spark.createDataFrame([(float(each),) for each in delays_s], "delay_s double")
+    places = cdf_places(delays)
+    assert all(one < other for one, other in pairwise(places))
+    assert places[-1] == max(*delays_s, SHORTEST_S)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,12 +24,14 @@ from support.traces import a_delivery, a_publication, a_wish, tables_of, write_t
 from typer.testing import CliRunner
 
 from tidings.cli.main import app
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.trace import Delivered, Published, Row
+from tidings.pipeline.files import parquet_files
 from tidings.pipeline.jobs.violations import Herald, Window
 from tidings.pipeline.jobs.watch import Warn, Watch, finished_windows
 from tidings.pipeline.outcomes import GRAIN_S
 from tidings.pipeline.transforms.windows import Timing
+from tidings.pipeline.wishes import Wishes
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
 
@@ -202,6 +205,50 @@ def test_a_checkpoint_keeps_to_its_division_of_time(tmp_path: Path, spark: Spark
     assert caught.value.source == str(memory)
 
 
+def test_two_watches_cannot_share_a_checkpoint(tmp_path: Path, spark: SparkSession) -> None:
+    first = Watch(spark, tmp_path / "traces", tmp_path / "memory", TIMING, len, print)
+    with pytest.raises(TidingsError, match="another watch is using"):
+        Watch(spark, tmp_path / "traces", tmp_path / "memory", TIMING, len, print)
+    first.stop()
+    Watch(spark, tmp_path / "traces", tmp_path / "memory", TIMING, len, print).stop()
+
+
+def test_by_age_clocks_may_differ_by_the_watermark(tmp_path: Path, spark: SparkSession) -> None:
+    found, takers = list[Window](), ("b2/x:t", "b3/y:t", "b4/z:t")
+    sent = [a_publication(number, 10.0 + number / 2, takers) for number in range(10)]
+    taken = list[Row]()
+    for row in sent:
+        at, message = row.at, row.message
+        taken.append(Delivered(at - 2.5, "b2", message, 0.5, 1, ("b2/x:t",)))  # its clock is slow
+        taken.append(Delivered(at + 3.5, "b3", message, 0.75, 1, ("b3/y:t",)))  # its clock is fast
+        taken.append(Delivered(at + 1.5, "b4", message, 1.5, 1, ("b4/z:t",)))  # after the wait
+    write_segment(tmp_path / "traces", 0, [*sent, *taken])
+    timing = msgspec.structs.replace(TIMING, by="age")
+    watch = Watch(spark, tmp_path / "traces", tmp_path / "memory", timing, found.extend, print)
+    assert watch.step()
+    watch.finish()
+    watch.stop()
+    (window,) = found
+    assert (window.expected, window.delivered, window.lost) == (30, 20, 10)
+    assert window.delay_p95_s == pytest.approx(0.75)
+
+
+def test_a_bad_file_of_subscriptions_is_counted_and_one_that_is_gone_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    wishes = Wishes(
+        write_tables(tmp_path, tables_of({"r": [a_wish("b2/x:t", 0.5)]})), warnings.append
+    )
+    (tmp_path / "subscribed" / "bad.parquet").write_text("no rows")
+    gone = tmp_path / "subscribed" / "gone.parquet"
+    listed = [*parquet_files(tmp_path / "subscribed"), gone]
+    monkeypatch.setattr("tidings.pipeline.wishes.parquet_files", lambda folder: listed)
+    assert wishes.deadlines() == [("r", "b2/x:t", 0.5)]
+    assert (wishes.refused, len(warnings)) == (1, 1)
+    assert "bad.parquet" in warnings[0]
+
+
 def test_violations_of_a_live_overlay_reach_those_who_listen(tmp_path: Path) -> None:
     with an_overlay(tmp_path, "b1", "b2") as overlay:
         ears, everything = PahoClient(overlay.port("b2")), PahoClient(overlay.port("b1"))
@@ -228,6 +275,7 @@ def test_violations_of_a_live_overlay_reach_those_who_listen(tmp_path: Path) -> 
         assert topic == "$tidings/violations/news/today"
         said = json.loads(payload)
         assert (said["expected"], said["on_time"], said["target"]) == (40, 0, 0.99)
+        assert said["violated"] is True
         assert said["id"] in {window["id"] for window in windows if window["violated"]}
         assert {heard for heard, _ in everything.messages} == {"news/today"}
         for client in (ears, everything, impatient, mouth):
@@ -258,3 +306,31 @@ def test_violations_wait_for_a_broker_that_is_away(tmp_path: Path) -> None:
         herald.tell([])
         assert herald.told == len(ears.messages) == 1
         ears.close()
+
+
+def test_violations_that_nobody_took_are_told_at_the_end() -> None:
+    (port,) = free_ports(1)
+    warnings: list[str] = []
+    herald = Herald(f"mqtt://127.0.0.1:{port}", 0.9, warnings.append)
+    bad = Window("r", "t", 0.1, 0.0, 5.0, 10, 8, 8, 2, 0.2, 0.8, 0.05)
+    herald.tell([bad, bad])
+    herald.end()
+    assert warnings[1:] == ["2 violations were not published."]
+
+
+def test_a_violation_that_fits_no_packet_does_not_hold_up_others(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    warnings: list[str] = []
+    herald = Herald(f"mqtt://127.0.0.1:{port}", 0.9, warnings.append)
+    good = Window("r", "t", 0.1, 0.0, 5.0, 10, 8, 8, 2, 0.2, 0.8, 0.05)
+    unfit = msgspec.structs.replace(good, run="r" * 2_000_000)  # brokers take 1 MiB
+    with an_overlay(tmp_path, "b1", mqtt_port=port):
+        ears = PahoClient(port)
+        ears.subscribe("$tidings/violations/t")
+        herald.tell([unfit, good])
+        eventually(lambda: ears.messages)
+        ears.close()
+    herald.end()
+    assert (herald.told, herald.given_up) == (1, 1)
+    assert "given up" in warnings[0]
+    assert warnings[1:] == ["1 violation was not published."]

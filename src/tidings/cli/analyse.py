@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from tidings.cli.analysis_report import show
+from tidings.cli.progress import working
 from tidings.cli.spark_options import Conf, Master, settings
 from tidings.cli.tables import records
 from tidings.core.errors import ConfigError
@@ -34,6 +35,7 @@ def analyse(
     ] = 60.0,
     master: Master = None,
     conf: Conf = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No sign of work")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
 ) -> None:
     """Compute delivery, on-time ratio, traffic and delays from trace rows, with Spark.
@@ -51,9 +53,10 @@ def analyse(
     intake = take_in(traces)  # mistakes are found before Spark takes its seconds
     if out is not None:
         writable_folder(out, "--out")
-    spark = spark_session(master, "tidings analyse", settings(conf))
-    analysis = run_analysis(spark, traces, "age" if age else "clock", window_s, intake)
-    written = [] if out is None else _written(analysis, out)
+    with working(quiet or json, f"Analysing {traces}"):
+        spark = spark_session(master, "tidings analyse", settings(conf))
+        analysis = run_analysis(spark, traces, "age" if age else "clock", window_s, intake)
+        written = [] if out is None else _written(analysis, out)
     if json:
         tables = {name: records(table) for name, table in analysis.tables().items()}
         result = {"traces": str(traces), "written": [str(path) for path in written], **tables}
@@ -73,7 +76,7 @@ def _written(analysis: Analysis, out: Path) -> list[Path]:
 
 
 def _say_where(traces: Path, out: Path | None) -> None:
-    console = Console()
+    console = Console(markup=False)
     if out is None:
         hint = f"tidings analyse {traces} --out FOLDER, for all tables and two pictures"
         console.print(f"Next: {hint}", soft_wrap=True)

@@ -33,10 +33,10 @@ def show(console: Console, analysis: Analysis, traces: Path) -> None:
             _show_run(console, analysis)
         for drop in records(analysis.drops):
             what = f"dropped ({drop['reason']}): {drop['count']}"
-            console.print(f"{drop['run']}, {drop['strategy']}, {what}", soft_wrap=True)
+            _say(console, f"{drop['run']}, {drop['strategy']}, {what}")
     _show_doubts(console, analysis)
     runs = analysis.strategies["run"].nunique()
-    console.print(f"Read {runs} {'run' if runs == 1 else 'runs'} from {traces}.", soft_wrap=True)
+    _say(console, f"Read {runs} {'run' if runs == 1 else 'runs'} from {traces}.")
 
 
 def _show_run(console: Console, analysis: Analysis) -> None:
@@ -50,7 +50,7 @@ def _show_run(console: Console, analysis: Analysis) -> None:
     system = analysis.reliability[analysis.reliability["level"] == SYSTEM]
     for row in records(system):
         both = f"{row['reliability']:.2%}, in time {row['on_time_reliability']:.2%}"
-        console.print(f"Reliability of the system, {row['strategy']}: {both}", soft_wrap=True)
+        _say(console, f"Reliability of the system, {row['strategy']}: {both}")
 
 
 def _cost_table(costs: pd.DataFrame) -> Table:
@@ -77,14 +77,18 @@ def _show_doubts(console: Console, analysis: Analysis) -> None:
     """What a reader of the figures must know of the rows behind them."""
     if jumps := int(analysis.strategies["clock_jumps"].sum()):
         what = f"{jumps} deliveries lie before their publication by the brokers' clocks"
-        console.print(f"{what}; their delays are those that the messages tell.", soft_wrap=True)
+        _say(console, f"{what}; their delays are those that the messages tell.")
     if again := int(analysis.strategies["second_deliveries"].sum()):
-        console.print(f"{again} deliveries were a message's second to a subscription.")
+        _say(console, f"{again} deliveries were a message's second to a subscription.")
     files = records(analysis.quarantined)
     for row in files[:MOST_FILES]:
-        console.print(f"Not read: {row['file']}: {row['reason']}", soft_wrap=True, markup=False)
+        _say(console, f"Not read: {row['file']}: {row['reason']}")
     if len(files) > MOST_FILES:
-        console.print(f"Not read: {len(files) - MOST_FILES} more files; --json names them all.")
+        _say(console, f"Not read: {len(files) - MOST_FILES} more files; --json names them all.")
+
+
+def _say(console: Console, words: str) -> None:
+    console.print(words, soft_wrap=True, markup=False)  # names may have brackets
 
 
 def _number(value: float) -> str:

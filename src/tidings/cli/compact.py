@@ -10,6 +10,8 @@ import msgspec
 import typer
 from rich.console import Console
 
+from tidings.cli.progress import working
+
 
 def compact(
     traces: Annotated[Path, typer.Argument(help="A folder that live brokers write traces to")],
@@ -17,6 +19,7 @@ def compact(
         float,
         typer.Option(min=0.0, help="Leave segments alone that are younger than so many seconds"),
     ] = 60.0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No sign of work")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
 ) -> None:
     """Gather the small trace files of live brokers in one Parquet file per run and table.
@@ -26,11 +29,12 @@ def compact(
     """
     from tidings.pipeline.jobs.compact import compact as gather
 
-    done = gather(traces, settle_s, time.time())
+    with working(quiet or json, f"Gathering the segments of {traces}"):
+        done = gather(traces, settle_s, time.time())
     if json:
         print(msgspec.json.encode({"traces": str(traces), **msgspec.structs.asdict(done)}).decode())
         return
-    console = Console()
+    console = Console(markup=False)
     said = f"Gathered {done.segments:,} segments ({done.rows:,} rows) in {len(done.files)} files"
     console.print(f"{said}; {done.left:,} newer ones stay as they are.", soft_wrap=True)
     if done.cleared:

@@ -15,6 +15,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 PACE_OVER_S = 3600.0  # points take seconds to minutes: the time left follows from the last hour
 
@@ -27,6 +28,17 @@ def ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def working(silent: bool, what: str) -> Iterator[None]:
+    """That something goes on, on a terminal; nothing elsewhere. For work that cannot be counted."""
+    console = Console(stderr=True)
+    if silent or not console.is_terminal:
+        yield
+        return
+    with console.status(Text(what)):
+        yield
 
 
 @contextmanager

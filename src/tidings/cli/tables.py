@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.box import SIMPLE
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,11 @@ def metrics_table(title: str, frame: pd.DataFrame, labels: Iterable[str]) -> Tab
     """The labels and all metrics of a frame, with ± half an interval where there is one."""
     labels, metrics = list(labels), [name for name in METRICS if name in frame]
     table = Table(
-        title=title, title_justify="left", box=SIMPLE, show_edge=False, padding=(0, 1, 0, 0)
+        title=Text(title, "table.title"),
+        title_justify="left",
+        box=SIMPLE,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
     )
     for label in labels:
         heading = label.rpartition(".")[2].replace("_", " ")
@@ -58,7 +63,7 @@ def metrics_table(title: str, frame: pd.DataFrame, labels: Iterable[str]) -> Tab
         table.add_column(METRICS[metric].heading, justify="right")
     rows: list[dict[str, Any]] = frame.head(MAX_ROWS).to_dict("records")
     for row in rows:
-        cells = [_label(row[label]) for label in labels]
+        cells = [Text(_label(row[label])) for label in labels]  # names may have brackets
         table.add_row(*cells, *(_cell(row, metric) for metric in metrics))
     if len(frame) > MAX_ROWS:
         table.caption = f"the first {MAX_ROWS} of {len(frame)} rows"

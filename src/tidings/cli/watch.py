@@ -28,7 +28,8 @@ def watch(
     ] = "",
     window_s: Annotated[float, typer.Option(help="Seconds of a window")] = 10.0,
     watermark_s: Annotated[
-        float, typer.Option(help="Rows may come so many seconds later than others")
+        float,
+        typer.Option(help="Rows may come so many seconds later than others; more than flush_s"),
     ] = 10.0,
     wait_s: Annotated[
         float, typer.Option(help="A message is lost if it takes longer; more than any deadline")
@@ -42,7 +43,11 @@ def watch(
     ] = None,
     age: Annotated[
         bool,
-        typer.Option("--age", help="Delays as messages tell them: for brokers whose clocks differ"),
+        typer.Option(
+            "--age",
+            help="Delays as messages tell them: for brokers whose clocks differ, by less than "
+            "--watermark-s",
+        ),
     ] = False,
     once: Annotated[
         bool, typer.Option("--once", help="Judge what is there, to the last window, and end")
@@ -85,6 +90,8 @@ def watch(
             pass  # the way in which it ends
         finally:
             watching.stop()
+            if herald is not None:
+                herald.end()
     screen.end(watching.status, memory)
 
 

@@ -12,6 +12,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -91,7 +92,7 @@ class TableScreen:
             self._last.append(window)
             if window.violates(self._target):
                 self._violations += 1
-                self._console.print(_violation(window, self._target), soft_wrap=True)
+                self._say(_violation(window, self._target))
         self._refresh()
 
     def report(self, status: Status) -> None:
@@ -101,9 +102,12 @@ class TableScreen:
     def end(self, status: Status, memory: Path) -> None:
         self._console.print(self._table("The last windows"))
         count = f"{status.windows:,} windows, {self._violations:,} below {self._target:.2%}."
-        self._console.print(f"{_so_far(status)}. {count}", soft_wrap=True)
-        self._console.print(f"All windows are in {memory / 'windows'}.", soft_wrap=True)
-        self._console.print(f"Next: tidings analyse {self._traces}", soft_wrap=True)
+        self._say(f"{_so_far(status)}. {count}")
+        self._say(f"All windows are in {memory / 'windows'}.")
+        self._say(f"Next: tidings analyse {self._traces}")
+
+    def _say(self, words: str) -> None:
+        self._console.print(words, soft_wrap=True, markup=False)  # topics may have brackets
 
     def _refresh(self) -> None:
         if self._live.is_started:
@@ -112,13 +116,14 @@ class TableScreen:
             self._live.update(table, refresh=True)
 
     def _table(self, title: str) -> Table:
-        table = Table(title=title, title_justify="left", box=SIMPLE, show_edge=False)
+        shown = Text(title, "table.title")
+        table = Table(title=shown, title_justify="left", box=SIMPLE, show_edge=False)
         table.add_column("topic", overflow="fold")
         for heading in COLUMNS:
             table.add_column(heading, justify="right")
         for window in self._last:
             style = "red" if window.violates(self._target) else None
-            table.add_row(window.topic, *_cells(window), style=style)
+            table.add_row(Text(window.topic), *_cells(window), style=style)
         return table
 
 

@@ -51,18 +51,15 @@ class Intake(Struct, frozen=True):
 
 def take_in(folder: Path) -> Intake:
     """The files to read, looked at without reading their rows: about 0.2 ms a file."""
-    if (folder / POINTS).is_dir():
-        files = trace_files(folder)
-        for table, found in files.items():
-            for file in found:
-                check_columns(table, file)
-        return Intake(files)
-    return settled(lambda: _sorted_out(folder))
+    return _taken_in(folder, check_columns)
 
 
-def read_through(intake: Intake) -> Intake:
-    """The same after reading all rows, for when a footer promised what the pages do not keep."""
-    return _checked(intake.files, check_pages, list(intake.quarantined))
+def read_through(folder: Path) -> Intake:
+    """The same after reading all rows, for when a footer promised what the pages do not keep.
+
+    Files are sorted out anew: what was left out as a copy of a bad file is now read itself.
+    """
+    return _taken_in(folder, _check_rows)
 
 
 def check_columns(table: str, file: Path) -> None:
@@ -81,8 +78,23 @@ def check_pages(table: str, file: Path) -> None:
             pass
 
 
-def _sorted_out(folder: Path) -> Intake:
-    sound = _checked(listed_files(folder), check_columns, [])
+def _check_rows(table: str, file: Path) -> None:
+    check_columns(table, file)
+    check_pages(table, file)
+
+
+def _taken_in(folder: Path, check: Check) -> Intake:
+    if (folder / POINTS).is_dir():
+        files = trace_files(folder)
+        for table, found in files.items():
+            for file in found:
+                check(table, file)
+        return Intake(files)
+    return settled(lambda: _sorted_out(folder, check))
+
+
+def _sorted_out(folder: Path, check: Check) -> Intake:
+    sound = _checked(listed_files(folder), check)
     files, quarantined = {}, list(sound.quarantined)
     for table, found in sound.files.items():
         files[table], left_out = distinct(found)
@@ -90,10 +102,10 @@ def _sorted_out(folder: Path) -> Intake:
     return Intake(files, tuple(quarantined))
 
 
-def _checked(files: dict[str, list[Path]], check: Check, quarantined: list[Quarantined]) -> Intake:
+def _checked(files: dict[str, list[Path]], check: Check) -> Intake:
     """Those that pass; if none does, the first problem is an error."""
     kept: dict[str, list[Path]] = {table: [] for table in files}
-    problems = []
+    problems, quarantined = list[ConfigError](), list[Quarantined]()
     for table, found in files.items():
         for file in found:
             try:

@@ -41,6 +41,10 @@ class PublishError(TidingsError):
     """Messages that a broker did not take."""
 
 
+class UnfitMessage(PublishError):
+    """One message that no packet can hold, or none that this broker takes; others may pass."""
+
+
 def broker_place(url: str) -> tuple[str, int]:
     """The host and port that a URL names."""
     try:
@@ -86,10 +90,10 @@ class Publisher:
         try:
             data = encode_publish(topic, payload, properties, MQTT_5)
         except (WireError, ValueError, OverflowError) as error:
-            raise PublishError(f"a message on {topic!r} fits no MQTT packet: {error}") from None
+            raise UnfitMessage(f"a message on {topic!r} fits no MQTT packet: {error}") from None
         if len(data) > self._max_packet_bytes:
             accepted = f"{self._url} takes {self._max_packet_bytes} (mqtt.max_packet_bytes)"
-            raise PublishError(f"a message on {topic!r} has {len(data)} bytes, but {accepted}")
+            raise UnfitMessage(f"a message on {topic!r} has {len(data)} bytes, but {accepted}")
         self._unsent.append(data)
         self._unsent_bytes += len(data)
         if self._unsent_bytes >= SEND_BYTES:

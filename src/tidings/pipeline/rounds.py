@@ -8,11 +8,15 @@ file that is no segment is refused, counted and named, and the others go on.
 Each round is noted, with what was in it, before its file appears. After a crash the last note is
 carried out again under the same name, which a stream that has read it passes over: so no row is
 lost and none is admitted twice. Segments are known by their content, so copies, and files into
-which compaction has gathered what was admitted before, are passed over too.
+which compaction has gathered what was admitted before, are passed over too. A gathered file of
+which only a part was admitted is admitted whole, as it does not tell which rows are of which
+segment; rows that come again are counted again in `rows`, but once in their window, as
+`transforms.windows.judged` counts each message once.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import inf
@@ -26,8 +30,7 @@ from msgspec import Struct
 
 from tidings.core.errors import ConfigError
 from tidings.pipeline import copies
-from tidings.pipeline.files import parquet_files
-from tidings.pipeline.jobs.analyse import replaced
+from tidings.pipeline.files import onto_disk, parquet_files, replaced
 from tidings.pipeline.segments import (
     ADMITTED,
     ROW_SCHEMA,
@@ -102,18 +105,22 @@ class Rounds:
             self._claimed.update(segment for noted in each.files for segment in noted.content)
         if rounds:
             self._number, self.last_at = rounds[-1].number, rounds[-1].last_at
-            self._carry_out(self._number, rounds[-1].files, lambda note: None)
+            if not self._file_of(self._number).exists():
+                self._carry_out(self._number, rounds[-1].files, lambda note: None)
 
     def _look(self) -> None:
         """Finds new files; of those that cannot be used, says why."""
         for name in [name for name in self._waiting if not (self._traces / name).exists()]:
             self._give_up(self._waiting.pop(name).content)
-        for table in ADMITTED:
-            for file in parquet_files(self._traces / table):
-                name = str(file.relative_to(self._traces))
-                if name not in self._looked_at:
-                    self._looked_at.add(name)
-                    self._expect(file, name, table)
+        found = {
+            str(file.relative_to(self._traces)): file
+            for table in ADMITTED
+            for file in parquet_files(self._traces / table)
+        }
+        self._looked_at &= found.keys()  # names may come again, with other rows
+        for name in [name for name in found if name not in self._looked_at]:
+            self._looked_at.add(name)
+            self._expect(found[name], name, name.partition("/")[0])
 
     def _expect(self, file: Path, name: str, table: str) -> None:
         try:
@@ -162,14 +169,23 @@ class Rounds:
     def _note(self, note: Round) -> None:
         with (self._folder / "rounds.jsonl").open("ab") as file:
             file.write(msgspec.json.encode(note) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())  # before the round's file can be seen
         self._number = note.number
 
     def _write(self, note: Round, parts: list[pa.Table]) -> None:
         """One file, so that the stream meets what was published and delivered in one batch."""
         rows = pa.concat_tables([ROW_SCHEMA.empty_table(), *parts], promote_options="default")
         ours = pc.fill_null(pc.starts_with(rows["topic"], OWN_TOPICS), False)
-        file = self._folder / "rows" / f"{note.number:09}.parquet"
-        replaced(file, partial(pq.write_table, rows.filter(pc.invert(ours)), compression="zstd"))
+        replaced(self._file_of(note.number), partial(_save, rows.filter(pc.invert(ours))))
+
+    def _file_of(self, number: int) -> Path:
+        return self._folder / "rows" / f"{number:09}.parquet"
+
+
+def _save(rows: pa.Table, draft: Path) -> None:
+    pq.write_table(rows, draft, compression="zstd")
+    onto_disk(draft)  # a file that has its name is not written again
 
 
 def _next(waiting: Iterable[Segment], most_rows: int, watermark_s: float) -> list[Segment]:

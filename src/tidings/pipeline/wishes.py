@@ -1,7 +1,7 @@
 """What does each subscription ask for, as far as is known by now?
 
 Of one that was renewed, what it asked for last, as in `pipeline.outcomes`. Files are read once, as
-they appear; one that is no table of subscriptions is passed over with a warning.
+they appear; one that is no table of subscriptions is passed over, with a warning, and counted.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ Deadline = tuple[str, str, float]  # run, subscription, seconds
 class Wishes:
     """The subscriptions of a trace folder."""
 
-    def __init__(self, traces: Path, refuse: Callable[[str], None]) -> None:
-        self._folder, self._refuse = traces / TABLE, refuse
+    def __init__(self, traces: Path, warn: Callable[[str], None]) -> None:
+        self._folder, self._warn = traces / TABLE, warn
+        self.refused = 0
         self._known: set[Path] = set()
         self._last: dict[tuple[str, str], tuple[float, float]] = {}  # instant, deadline
 
@@ -42,7 +43,9 @@ class Wishes:
         try:
             rows = _rows(file)
         except ConfigError as problem:
-            self._refuse(f"{problem} It is passed over.")
+            if file.exists():  # else it has been gathered with others, where it will be found
+                self.refused += 1
+                self._warn(f"{problem} It is passed over.")
             return
         for row in rows.to_pylist():
             if row["active"]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tidings.pipeline.jobs.analyse import replaced
+from tidings.pipeline.files import replaced
 from tidings.pipeline.jobs.picture import AXIS_NAMES, DOTS_PER_INCH
 from tidings.studies.about import DELAY, LATENESS, SUBSCRIBER, TIME
 from tidings.studies.bars import draw_bars

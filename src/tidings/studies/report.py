@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 from msgspec import UNSET, Struct, UnsetType
 
-from tidings.pipeline.jobs.analyse import replaced
+from tidings.pipeline.files import replaced
 from tidings.pipeline.jobs.grid import Point
 from tidings.studies.claims import Finding, Key, judge
 from tidings.studies.spec import Study

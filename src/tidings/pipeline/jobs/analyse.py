@@ -10,13 +10,10 @@ seeds. docs/guide/traces.md defines every figure.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,13 +23,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidings.core.errors import TidingsError
+from tidings.pipeline.files import replaced
 from tidings.pipeline.intake import Intake, Quarantined, read_through, take_in
-from tidings.pipeline.jobs.intervals import (
-    interval_factor,
-    swept,
-    with_intervals,
-    with_paired_intervals,
-)
+from tidings.pipeline.jobs.intervals import with_intervals, with_paired_intervals
 from tidings.pipeline.jobs.question import LATENESS_RATIOS
 from tidings.pipeline.jobs.sparing import sparing
 from tidings.pipeline.outcomes import By
@@ -44,18 +37,6 @@ from tidings.pipeline.transforms.lateness import lateness_cdf
 from tidings.pipeline.transforms.linkload import per_link
 from tidings.pipeline.transforms.outcomes import EXAMINED_COLUMNS, examined, outcomes
 from tidings.pipeline.transforms.reliability import reliability
-
-__all__ = [
-    "Analysis",
-    "analyse",
-    "interval_factor",
-    "persisted",
-    "replaced",
-    "study_of",
-    "swept",
-    "with_intervals",
-    "write",
-]
 
 WINDOW_S = 60.0
 CDF_PLACES = 41  # of the distribution of delays, from the shortest to the longest
@@ -96,7 +77,7 @@ def analyse(
     """All metrics of the traces in a folder; `intake` is what was found in it, if that is known.
 
     Footers are looked at before, pages only if Spark stumbles over one: then all rows are read to
-    find which files it is.
+    find which files it is. Files that were gathered meanwhile are looked for once more.
     """
     sound = take_in(folder) if intake is None else intake
     try:
@@ -104,11 +85,15 @@ def analyse(
     except TidingsError:
         raise
     except Exception as error:  # of Spark's Python side, of its Java side, or of what joins them
-        readable = read_through(sound)
-        if readable.files == sound.files:
-            problem = str(error).strip().partition("\n")[0]
-            raise TidingsError(f"Spark could not analyse {folder}: {problem}") from error
-    return _analysed(spark, folder, readable, by, window_s)
+        again = _looked_again(folder, sound)
+        if again.files == sound.files:
+            raise _failed(folder, error) from error
+    try:
+        return _analysed(spark, folder, again, by, window_s)
+    except TidingsError:
+        raise
+    except Exception as error:
+        raise _failed(folder, error) from error
 
 
 def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
@@ -159,12 +144,23 @@ def _analysed(
         )
 
 
+def _looked_again(folder: Path, before: Intake) -> Intake:
+    """What can be read of a folder over which Spark has stumbled."""
+    files = [file for found in before.files.values() for file in found]
+    return read_through(folder) if all(file.exists() for file in files) else take_in(folder)
+
+
+def _failed(folder: Path, error: Exception) -> TidingsError:
+    problem = str(error).strip().partition("\n")[0]
+    return TidingsError(f"Spark could not analyse {folder}: {problem}")
+
+
 def _strategies(rows: DataFrame, traces: Traces) -> DataFrame:
-    """`metrics.per_strategy`, `served.DOUBTS` and discarded frames."""
+    """`metrics.per_strategy`, `served.BESIDE` and discarded frames."""
     carried = traces["carried"]
     return (
         metrics.per_strategy(rows, traces["published"], carried)
-        .join(served.doubts(rows), ["run", "strategy"], "left")
+        .join(served.beside(rows), ["run", "strategy"], "left")
         .join(discarded(carried), "run", "left")
         .na.fill(0, ["second_deliveries", "clock_jumps", "discarded_frames"])
     )
@@ -177,8 +173,9 @@ def cdf_places(rows: DataFrame) -> list[float]:
     if longest is None:
         return [1.0]
     first = max(shortest, SHORTEST_S)
-    places = np.geomspace(first, max(longest, first * 1.001), CDF_PLACES)
-    return [*(float(f"{place:.4g}") for place in places[:-1]), float(max(longest, first))]
+    last = float(max(longest, first))
+    places = np.geomspace(first, last, CDF_PLACES)
+    return sorted({*(min(float(f"{place:.4g}"), last) for place in places), last})
 
 
 def _study(strategies: DataFrame, traces: Traces) -> pd.DataFrame | None:
@@ -211,15 +208,3 @@ def persisted(frame: DataFrame) -> Iterator[DataFrame]:
 def _collected(frame: DataFrame, *order: str) -> pd.DataFrame:
     table: pd.DataFrame = frame.toPandas()
     return table.sort_values(list(order), ignore_index=True)
-
-
-def replaced(path: Path, save: Callable[[Path], Any]) -> Path:
-    """The path, after a file saved under a hidden name has taken its place in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{token_hex(4)}-{path.name}")
-    try:
-        save(draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)  # what could not be written to its end is of no use
-    return path

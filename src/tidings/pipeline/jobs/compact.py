@@ -13,11 +13,10 @@ So do segments that are younger than `settle_s`, which a reader may just be read
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -26,10 +25,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from tidings.core.errors import ConfigError, TidingsError
+from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.pipeline.copies import Segment, gathered_segments, manifest, segment_of
-from tidings.pipeline.files import listed_files, whole_parquet
+from tidings.pipeline.files import held_alone, listed_files, onto_disk, whole_parquet
 from tidings.pipeline.intake import check_pages, take_in
 
 SETTLE_S = 60.0
@@ -60,7 +59,8 @@ class _Gathered(Struct, frozen=True):
 def compact(folder: Path, settle_s: float, now: float) -> Compaction:
     """Gather the segments of a folder that have settled; `now` is of the clock of its files."""
     listed_files(folder)  # raises if it is no folder of traces
-    with _alone(folder):
+    busy = f"{folder} is being compacted already; wait until it is."
+    with held_alone(folder / LOCK, busy):  # two at once would gather the same segments
         cleared = sum(_clear(folder / table) for table in TABLES)
         done: list[_Gathered] = []
         ready = _ready(folder, now - settle_s)
@@ -77,17 +77,6 @@ def compact(folder: Path, settle_s: float, now: float) -> Compaction:
     )
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two at once would gather the same segments; the lock ends with the process."""
-    with (folder / LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise TidingsError(f"{folder} is being compacted already; wait until it is.") from None
-        yield
-
-
 def _clear(place: Path) -> int:
     """Finish what was begun: drafts go, and segments that are safe in a gathered file."""
     for draft in place.glob("run=*/.gathered-*.parquet"):
@@ -95,13 +84,29 @@ def _clear(place: Path) -> int:
     gathered = {file: gathered_segments(file) for file in place.glob("run=*/gathered-*.parquet")}
     holder = {segment: file for file, held in gathered.items() for segment in held}
     sizes = {segment.size_bytes for segment in holder}
-    cleared = 0
+    left_over: dict[Path, list[Path]] = {}
     for file in _segments(place):
         if file.stat().st_size in sizes and (found := holder.get(segment_of(file))):
-            check_pages(place.name, found)
-            file.unlink()
-            cleared += 1
-    return cleared
+            left_over.setdefault(found, []).append(file)
+    safe = [
+        file
+        for found, held in left_over.items()
+        if _is_readable(place.name, found)
+        for file in held
+    ]
+    for file in safe:
+        file.unlink()
+    return len(safe)
+
+
+def _is_readable(table: str, gathered: Path) -> bool:
+    """Whether segments may go because this file holds their rows. One whose rows cannot be read is
+    named by whoever reads the folder, and its segments stay."""
+    try:
+        check_pages(table, gathered)
+    except ConfigError:
+        return False
+    return True
 
 
 def _ready(folder: Path, settled_at: float) -> dict[str, list[Path]]:
@@ -141,7 +146,8 @@ def _portions(segments: list[Path]) -> Iterator[tuple[str, list[Path]]]:
     """Segments of one run that make one file."""
     runs: dict[str, list[Path]] = {}
     for file in segments:
-        runs.setdefault(_run_of(file), []).append(file)
+        with suppress(ConfigError):  # its rows cannot be read, so it stays: see `_written`
+            runs.setdefault(_run_of(file), []).append(file)
     for run, files in sorted(runs.items()):
         portion: list[Path] = []
         rows = 0
@@ -167,16 +173,17 @@ def _gather(place: Path, run: str, segments: list[Path]) -> list[_Gathered]:
     """One file in place of many. Each step is on the disk before the next begins."""
     home = place / f"run={ESCAPED.sub(lambda match: f'%{ord(match[0]):02X}', run)}"
     home.mkdir(exist_ok=True)
+    onto_disk(place)
     draft = home / f".gathered-{token_hex(4)}.parquet"
     try:
         held, rows = _written(draft, place.name, segments)
         if not held:
             return []
-        _onto_disk(draft)
+        onto_disk(draft)
         content = sha256("".join(segment.digest for segment in held.values()).encode())
         file = home / f"gathered-{content.hexdigest()[:16]}.parquet"
         os.replace(draft, file)
-        _onto_disk(home)
+        onto_disk(home)
     finally:
         draft.unlink(missing_ok=True)
     for path in held:
@@ -207,12 +214,3 @@ def _written(draft: Path, table: str, segments: list[Path]) -> tuple[dict[Path, 
             writer.write_table(pa.concat_tables(waiting))
         writer.add_key_value_metadata(manifest(held.values()))
     return held, rows
-
-
-def _onto_disk(path: Path) -> None:
-    """A file's content, or a folder's names."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

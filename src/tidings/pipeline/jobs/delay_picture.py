@@ -10,7 +10,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tidings.pipeline.jobs.analyse import Analysis, replaced
+from tidings.pipeline.files import replaced
+from tidings.pipeline.jobs.analyse import Analysis
 
 DOTS_PER_INCH = 150
 

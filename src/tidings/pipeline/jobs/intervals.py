@@ -25,9 +25,13 @@ def interval_factor(samples: pd.Series) -> pd.Series:
 def with_intervals(means: pd.DataFrame) -> pd.DataFrame:
     """Deviations over seeds become half-widths of confidence intervals (one seed has none), and
     the setting becomes a column per parameter that varies."""
-    names = {f"{name}_deviation": f"{name}_interval" for name in metrics.FIGURES}
-    factor = interval_factor(means["seeds"])
-    widened = means.assign(**{name: means[name] * factor for name in names}).rename(columns=names)
+    intervals = {
+        f"{name}_interval": means[deviation] * interval_factor(means[count])
+        for name, deviation, count in zip(
+            metrics.FIGURES, metrics.DEVIATIONS, metrics.COUNTS, strict=True
+        )
+    }
+    widened = means.drop(columns=[*metrics.DEVIATIONS, *metrics.COUNTS]).assign(**intervals)
     parameters = _parameters(means["setting"])
     study = pd.concat([widened[["study", "strategy"]], parameters, widened.iloc[:, 3:]], axis=1)
     return study.sort_values(list(study.columns[: study.columns.get_loc("seeds")])).reset_index(

@@ -18,7 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidings.core.errors import ConfigError
 from tidings.core.linkmodel import LearnedLink, model_table
-from tidings.pipeline.jobs.analyse import persisted, replaced
+from tidings.pipeline.files import replaced
+from tidings.pipeline.jobs.analyse import persisted
 from tidings.pipeline.jobs.measurements import TABLE_COLUMNS, Input, Kind
 from tidings.pipeline.sources import read_traces
 from tidings.pipeline.transforms.links.delay import (

@@ -23,9 +23,10 @@ from pyspark.sql import SparkSession
 
 from tidings.core.errors import TidingsError
 from tidings.core.trace import SCHEMA_VERSION
-from tidings.pipeline.files import finished_points, read_files
-from tidings.pipeline.jobs.analyse import interval_factor, persisted, replaced
+from tidings.pipeline.files import finished_points, read_files, replaced
+from tidings.pipeline.jobs.analyse import persisted
 from tidings.pipeline.jobs.grid import Point
+from tidings.pipeline.jobs.intervals import interval_factor
 from tidings.pipeline.jobs.question import Material, Question, answers, needed
 from tidings.pipeline.sources import read_traces
 

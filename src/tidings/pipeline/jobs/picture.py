@@ -13,7 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tidings.pipeline.jobs.analyse import Analysis, interval_factor, replaced, swept
+from tidings.pipeline.files import replaced
+from tidings.pipeline.jobs.analyse import Analysis
+from tidings.pipeline.jobs.intervals import interval_factor, swept
 
 PANELS = {"delivery_ratio": "Delivered", "on_time_ratio": "Delivered in time"}
 DOTS_PER_INCH = 150

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
@@ -28,7 +28,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tidings.core.errors import ConfigError, TidingsError
-from tidings.pipeline.jobs.analyse import replaced
+from tidings.pipeline.files import held_alone, replaced
 from tidings.pipeline.jobs.violations import Window
 from tidings.pipeline.rounds import NO_RUN, Rounds
 from tidings.pipeline.segments import ROW_SCHEMA
@@ -43,6 +43,7 @@ SETTINGS = {
     # The next round completes windows anyway, and a batch without rows costs as much as others.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
+LOCK = ".watching"
 TIMES = ("window", "watermark", "wait")
 
 Found = Callable[[list[Window]], None]
@@ -75,10 +76,14 @@ class Watch:
         self.status = Status()
         self._timing, self._found = timing, found
         self._windows = checkpoint / "windows"
-        _agree(checkpoint / "watch.json", timing)
-        self._wishes = Wishes(traces, warn)
-        self._rounds = Rounds(traces, checkpoint / "rounds", warn)
-        self._query, self._counted = self._started(spark.newSession(), checkpoint), -1
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as held:
+            held.enter_context(held_alone(checkpoint / LOCK, _busy(checkpoint)))
+            _agree(checkpoint / "watch.json", timing)
+            self._wishes = Wishes(traces, warn)
+            self._rounds = Rounds(traces, checkpoint / "rounds", warn)
+            self._query, self._counted = self._started(spark.newSession(), checkpoint), -1
+            self._held = held.pop_all()
         self._heard_at, self._is_silent = time.monotonic(), False
 
     def step(self, most_rows: int = BATCH_ROWS) -> bool:
@@ -104,6 +109,7 @@ class Watch:
 
     def stop(self) -> None:
         self._query.stop()
+        self._held.close()
 
     def _let_pass(self, seconds: float) -> None:
         if self._rounds.last_at >= 0:
@@ -117,7 +123,8 @@ class Watch:
             self._query.processAllAvailable()
         self._check()
         status = self.status
-        status.rows, status.refused_files = self._rounds.rows, self._rounds.refused
+        status.rows = self._rounds.rows
+        status.refused_files = self._rounds.refused + self._wishes.refused
         for progress in self._query.recentProgress:
             if progress["batchId"] > self._counted and progress["stateOperators"]:
                 self._counted = progress["batchId"]
@@ -193,6 +200,11 @@ def _stream(spark: SparkSession, folder: Path) -> DataFrame:
 
 def _address(path: Path) -> str:
     return path.absolute().as_uri()
+
+
+def _busy(checkpoint: Path) -> str:
+    advice = "stop that one, or give this one a --checkpoint of its own"
+    return f"another watch is using {checkpoint}: {advice}."
 
 
 def _agree(file: Path, timing: Timing) -> None:

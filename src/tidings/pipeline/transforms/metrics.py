@@ -17,6 +17,8 @@ TRAFFIC = ("message_number", "packets_per_subscriber")
 DELAYS = ("delay_p50_s", "delay_p95_s", "delay_p99_s")
 AMOUNTS = ("earnings", "message_number")
 FIGURES = RATIOS + AMOUNTS + DELAYS
+DEVIATIONS = tuple(f"{name}_deviation" for name in FIGURES)
+COUNTS = tuple(f"{name}_count" for name in FIGURES)
 
 # What the metrics need of an outcome; the rest need not be kept.
 NEEDED = (
@@ -102,13 +104,14 @@ def drop_reasons(outcomes: DataFrame) -> DataFrame:
 
 def over_seeds(strategies: DataFrame, points: DataFrame) -> DataFrame:
     """One row per study, strategy and setting (the swept parameters without the seed): the mean
-    over seeds of each metric, and its sample standard deviation as `<metric>_deviation`."""
+    over seeds of each metric, its sample standard deviation as `<metric>_deviation`, and how many
+    runs had it as `<metric>_count`: a run without deliveries has no delay."""
     keys = ["study", "strategy", "setting"]
     return (
         strategies.join(settings(points), "run")
         .groupBy(*keys)
-        .agg(F.count_distinct("seed").alias("seeds"), *_means_and_deviations())
-        .select(*keys, "seeds", *FIGURES, *map("{}_deviation".format, FIGURES))
+        .agg(F.count_distinct("seed").alias("seeds"), *_over_runs())
+        .select(*keys, "seeds", *FIGURES, *DEVIATIONS, *COUNTS)
     )
 
 
@@ -176,6 +179,8 @@ def delays() -> list[Column]:
     return [F.col("delays")[number].alias(name) for number, name in enumerate(DELAYS)]
 
 
-def _means_and_deviations() -> list[Column]:
+def _over_runs() -> list[Column]:
     means = [F.avg(name).alias(name) for name in FIGURES]
-    return means + [F.stddev_samp(name).alias(f"{name}_deviation") for name in FIGURES]
+    deviations = zip(map(F.stddev_samp, FIGURES), DEVIATIONS, strict=True)
+    counts = zip(map(F.count, FIGURES), COUNTS, strict=True)
+    return means + [column.alias(name) for column, name in (*deviations, *counts)]

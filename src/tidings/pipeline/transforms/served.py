@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 from tidings.pipeline.transforms.metrics import DELAYS, delays, figures
 
-DOUBTS = ("loss_ratio", "delay_mean_s", "second_deliveries", "clock_jumps")
+# What `metrics.per_strategy` does not have of `SERVED`.
+BESIDE = ("loss_ratio", "delay_mean_s", "second_deliveries", "clock_jumps")
 SERVED = (
     "expected",
     "delivered",
@@ -47,18 +48,18 @@ def per_subscriber(examined: DataFrame) -> DataFrame:
     """One row per run and subscription: the tightest deadline that held for it, and `SERVED`."""
     keys = ("run", "subscription", "subscriber_broker")
     tightest = F.min("deadline_s").alias("deadline_s")
-    grouped = examined.groupBy(*keys).agg(tightest, *figures(), *_doubts())
+    grouped = examined.groupBy(*keys).agg(tightest, *figures(), *_beside())
     return grouped.withColumns(_named_delays()).select(*keys, "deadline_s", *SERVED)
 
 
-def doubts(examined: DataFrame) -> DataFrame:
-    """One row per run and strategy: `DOUBTS`, to stand beside `metrics.per_strategy`."""
+def beside(examined: DataFrame) -> DataFrame:
+    """One row per run and strategy: `BESIDE`, to stand beside `metrics.per_strategy`."""
     keys = ("run", "strategy")
-    return examined.groupBy(*keys).agg(*_doubts()).select(*keys, *DOUBTS)
+    return examined.groupBy(*keys).agg(*_beside()).select(*keys, *BESIDE)
 
 
 def _served(examined: DataFrame, *keys: str) -> DataFrame:
-    grouped = examined.groupBy(*keys).agg(*figures(), *_doubts())
+    grouped = examined.groupBy(*keys).agg(*figures(), *_beside())
     return grouped.withColumns(_named_delays()).select(*keys, *SERVED)
 
 
@@ -66,7 +67,7 @@ def _named_delays() -> dict[str, Column]:
     return dict(zip(DELAYS, delays(), strict=True))
 
 
-def _doubts() -> list[Column]:
+def _beside() -> list[Column]:
     lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
     seconds = F.sum(F.greatest(F.col("copies") - 1, F.lit(0)))
     return [

@@ -55,7 +55,13 @@ class Timing(Struct, frozen=True):
     @property
     def closes_after_s(self) -> float:
         """From the publishing of a message, at most, until its window can be complete."""
-        return self.window_s + self.watermark_s + self.wait_s + CLOCKS_DIFFER_S
+        return self.window_s + self.watermark_s + self.wait_s + self.clocks_differ_s
+
+    @property
+    def clocks_differ_s(self) -> float:
+        """At most, between a publisher's broker and a subscriber's. Who asks for ages does not
+        trust the clocks, which the watermark then holds together."""
+        return self.watermark_s if self.by == "age" else CLOCKS_DIFFER_S
 
 
 def checked_timing(timing: Timing) -> Timing:
@@ -75,13 +81,10 @@ def gathered(rows: DataFrame, timing: Timing) -> DataFrame:
     see the same files.
     """
     same = [F.col("message") == F.col("taken_message"), F.col("taker") == F.col("taken_by")]
-    earliest = F.col("published_time") - _interval(CLOCKS_DIFFER_S)
-    latest = F.col("published_time") + _interval(timing.wait_s)
-    in_reach = F.col("delivered_time").between(earliest, latest)
     told_s, since_s = F.col("told"), F.col("told") - F.col("published_at")
     return (
         _wanted(rows, timing)
-        .join(_taken(rows, timing), [*same, in_reach], "left_outer")
+        .join(_taken(rows, timing), [*same, *_in_reach(timing)], "left_outer")
         .withColumn("delay_s", told_s if timing.by == "age" else since_s)
         .select(*PAIR, "topic", "publisher_deadline_s", "published_time", "delay_s")
         .withColumn("window", F.window("published_time", _duration(timing.window_s)))
@@ -149,6 +152,17 @@ def _taken(rows: DataFrame, timing: Timing) -> DataFrame:
             "delivered_time",
         )
     )
+
+
+def _in_reach(timing: Timing) -> list[Column]:
+    """Whether a delivery is soon enough. By age the message tells that itself; the clocks then only
+    bound how long Spark keeps a row, and are given room on both sides."""
+    earliest = F.col("published_time") - _interval(timing.clocks_differ_s)
+    by_age = timing.by == "age"
+    reach_s = timing.wait_s + (timing.clocks_differ_s if by_age else 0.0)
+    latest = F.col("published_time") + _interval(reach_s)
+    in_reach = F.col("delivered_time").between(earliest, latest)
+    return [in_reach, F.col("told") <= timing.wait_s] if by_age else [in_reach]
 
 
 def _taker() -> Column:
