@@ -132,6 +132,8 @@ def measured(quick: bool) -> list[Line]:
             folder = Path(name)
             written = generate(folder, rows)
             ours, found = timed(lambda folder=folder: on_spark(spark, folder))
+            # Told at once: DuckDB may need more disk for the same than there is.
+            print(f"Spark: {written:,} rows in {ours:.1f} s", flush=True)
             theirs, expected = timed(lambda folder=folder: on_duckdb(folder))
         compare(found, expected)
         seconds.append((ours, theirs))
