@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +24,7 @@ from tidings.live.server import LiveBroker
 T = TypeVar("T")
 
 PATIENCE_S = 10.0
+FIRST_PORT, WORKERS, PORTS_OF_A_WORKER = 20_000, 16, 750
 
 
 def eventually(holds: Callable[[], T], within_s: float = PATIENCE_S) -> T:
@@ -33,12 +36,28 @@ def eventually(holds: Callable[[], T], within_s: float = PATIENCE_S) -> T:
     return found
 
 
+def _ports_of_this_process() -> Iterator[int]:
+    """Below the ports that Linux hands to outgoing connections and to listeners on port 0: one of
+    those may be taken by anybody between its choice and its use. Each worker of pytest walks
+    through a stretch of its own, again and again."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = FIRST_PORT + worker % WORKERS * PORTS_OF_A_WORKER
+    return cycle(range(first, first + PORTS_OF_A_WORKER))
+
+
 def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [listener.getsockname()[1] for listener in held]
-    for listener in held:
-        listener.close()
-    return ports
+    return list(islice(filter(_is_free, _PORTS), count))
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+_PORTS = _ports_of_this_process()
 
 
 class LoopThread:
