@@ -17,7 +17,8 @@ from support.live import PahoClient, eventually, free_ports
 
 from tidings.core.trace import TABLES
 from tidings.live.config import BrokerConfig, Neighbour
-from tidings.live.processes import BrokerProcess
+from tidings.live.overlay import Overlay
+from tidings.live.processes import BrokerDied, BrokerProcess
 from tidings.live.toml import to_toml
 from tidings.mqtt.codec import encode
 from tidings.mqtt.packets import MQTT_5, Connect, Publish
@@ -309,6 +310,38 @@ def test_a_broker_that_dies_by_itself_is_reported_and_the_others_end(tmp_path: P
     assert code == 1
     assert "ended by itself with exit code -9" in complained
     assert not any(_alive(broker) for broker in brokers)
+
+
+def test_a_broker_that_dies_while_others_wait_for_their_links_is_reported(tmp_path: Path) -> None:
+    ports = dict(zip(("n1", "n2", "nobody"), free_ports(3), strict=True))
+
+    def config(name: str, *others: str) -> BrokerConfig:
+        return BrokerConfig(
+            name=name,
+            mqtt_port=0,
+            link_port=ports[name],
+            neighbour=tuple(Neighbour(name=other, port=ports[other]) for other in others),
+            traces=str(tmp_path / "traces"),
+        )
+
+    configs = {"n1": config("n1", "n2", "nobody"), "n2": config("n2", "n1")}
+
+    async def dying() -> None:
+        overlay = Overlay(configs, tmp_path / "brokers", time.time)
+        try:
+            await overlay.start()
+            waiting = asyncio.create_task(overlay.complete(0))
+            victim = overlay.brokers["n2"]
+            while set(victim.status.get("links", ())) != {"n1"}:
+                await asyncio.sleep(0.01)
+            assert victim._process is not None
+            victim._process.kill()
+            await waiting
+        finally:
+            await overlay.stop()
+
+    with pytest.raises(BrokerDied, match="broker n2 ended by itself with exit code -9"):
+        asyncio.run(asyncio.wait_for(dying(), 30))
 
 
 def test_ctrl_c_ends_the_run_early_with_its_result(tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
 from tidings.live.clock import Clock
 from tidings.live.config import BrokerConfig
-from tidings.live.processes import BrokerProcess
+from tidings.live.processes import LOOK_EVERY_S, BrokerProcess
 
 COMPLETE_WITHIN_S = 60.0
 
@@ -45,8 +44,14 @@ class Overlay:
 
     async def complete(self, subscriptions: int) -> bool:
         """Waits until all links are up and all subscriptions known everywhere, if they ever are."""
-        waits = (_complete(broker, subscriptions) for broker in self.brokers.values())
-        return all(await asyncio.gather(*waits))
+        loop = asyncio.get_running_loop()
+        end_at = loop.time() + COMPLETE_WITHIN_S
+        while not all(_is_complete(broker, subscriptions) for broker in self.brokers.values()):
+            self.check()  # all: one that was complete and died would keep the others waiting
+            if loop.time() > end_at:
+                return False
+            await asyncio.sleep(LOOK_EVERY_S)
+        return True
 
     def begin(self, started_at: float, outages: Mapping[str, Intervals]) -> None:
         """The run begins then; brokers fail by this schedule, in seconds from there."""
@@ -85,11 +90,6 @@ class Overlay:
             await broker.start(incarnation=2 + number, started_at=started_at)
 
 
-async def _complete(broker: BrokerProcess, subscriptions: int) -> bool:
-    wanted = {neighbour.name for neighbour in broker.config.neighbour}
-
-    def holds(status: dict[str, Any]) -> bool:
-        links, known = status.get("links", ()), status.get("subscriptions", -1)
-        return set(links) == wanted and known >= subscriptions
-
-    return await broker.until(holds, COMPLETE_WITHIN_S)
+def _is_complete(broker: BrokerProcess, subscriptions: int) -> bool:
+    links, known = broker.status.get("links", ()), broker.status.get("subscriptions", -1)
+    return set(links) == {n.name for n in broker.config.neighbour} and known >= subscriptions

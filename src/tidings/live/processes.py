@@ -12,7 +12,6 @@ import json
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,7 @@ class BrokerProcess:
         assert self._process.stderr is not None
         hearing = (self._hear(self._process.stdout), self._overhear(self._process.stderr))
         self._readers = [asyncio.create_task(reading) for reading in hearing]
-        await self.until(lambda status: "ready" in status, READY_WITHIN_S)
+        await self._ready()
         self.mqtt_port = self.status.get("mqtt_port", self.mqtt_port)
 
     @property
@@ -80,16 +79,12 @@ class BrokerProcess:
         """Rows it recorded that are on no disk, as far as it could tell."""
         return self._rows_lost_before + int(self.status.get("lost_trace_rows", 0))
 
-    async def until(self, holds: Callable[[dict[str, Any]], bool], within_s: float) -> bool:
-        """Waits until its status is as wished; false if that takes too long."""
+    async def _ready(self) -> None:
         loop = asyncio.get_running_loop()
-        end_at = loop.time() + within_s
-        while not holds(self.status):
+        end_at = loop.time() + READY_WITHIN_S
+        while "ready" not in self.status and loop.time() < end_at:
             self.check()
-            if loop.time() > end_at:
-                return False
             await asyncio.sleep(LOOK_EVERY_S)
-        return True
 
     def begin(self, started_at: float) -> None:
         """Tells it when the run began, from where emulated faults are counted."""
