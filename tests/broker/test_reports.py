@@ -1,5 +1,6 @@
 """Reports of links grow old, are renewed, and are forgotten; nonsense in them is left out."""
 
+from collections.abc import Iterator
 from math import inf, nan
 from typing import Any
 
@@ -7,11 +8,13 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
 from support.builders import LINE, TRIANGLE, Net, a_broker, connected
 
+from tidings.broker import linkstate
 from tidings.broker.effects import Effect, Warn
 from tidings.broker.frames import Frame, Links
-from tidings.broker.linkstate import MOST_ORIGINS, RENEWALS, LinkState, Report, aged, nonsense
+from tidings.broker.linkstate import RENEWALS, LinkState, aged, nonsense
 from tidings.core.estimates import LinkEstimate
 from tidings.routing.base import View
 
@@ -106,10 +109,16 @@ class Reports(RuleBasedStateMachine):
                 a: {b for b in near if b not in told or a in told[b]} for a, near in told.items()
             }
             assert {a: set(near) for a, near in state.view.links.items()} == expected
-            first = min(
-                (made for (n, _), (made, _) in self.fresh.items() if n == name), default=inf
-            )
-            assert state.expires_at == first + LIFETIME_S
+            assert state.expires_at == min(self._ends(name), default=inf)
+
+    def _ends(self, name: str) -> Iterator[float]:
+        """When reports will be used no more, and forgotten when they are not used."""
+        for (listener, origin), number in self.newest.items():
+            made_at = self.made[origin, *number][0]
+            used = (listener, origin) in self.fresh
+            end_at = made_at + (1 if used else 2) * LIFETIME_S
+            if listener == name and end_at > self.now:
+                yield end_at
 
 
 Reports.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
@@ -145,7 +154,7 @@ def test_what_nobody_renews_disappears_and_an_old_version_does_not_come_back() -
     state.apply(said("b2", 5, "b1", "b3"), 0.0)
     version = state.view.version
     state.expire(LIFETIME_S)
-    assert (state.view.links, state.expires_at) == ({}, inf)
+    assert (state.view.links, state.expires_at) == ({}, 2 * LIFETIME_S)
     assert state.view.version > version
     assert state.all(LIFETIME_S) == []
     assert not state.apply(said("b2", 4, "b1"), LIFETIME_S)
@@ -369,15 +378,47 @@ def test_a_warning_names_few_and_no_name_is_endless() -> None:
     assert "\n" not in text
 
 
-def test_brokers_that_nobody_has_heard_of_are_taken_up_to_a_number() -> None:
+def test_names_that_were_heard_once_make_room_for_others_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Meanwhile b2 renews its report, so that there is always something in use."""
+    monkeypatch.setattr(linkstate, "MOST_ORIGINS", 20)
     state = a_state()
-    for n in range(MOST_ORIGINS + 10):
-        state._newest[f"ghost{n}"] = Report(said(f"ghost{n}", 1), {}, 0.0)
-    assert not state.apply(said("b2", 1, "b1"), 0.0)
-    state._used = dict(state._newest)
-    state.expires_at = 0.0
-    state.expire(2 * LIFETIME_S)
-    assert state.apply(said("b2", 1, "b1"), 2 * LIFETIME_S)
+    taken = [state.apply(said("b2", 1, "b1"), 0.0)]
+    taken += [state.apply(said(f"ghost{n}", 1), 0.0) for n in range(20)]
+    assert taken == [True] * 20 + [False]
+    for second in range(1, int(2 * LIFETIME_S) + 1):
+        assert not state.apply(said("b3", 1, "b2"), second - 0.5)
+        assert state.apply(said("b2", 1 + second, "b1"), float(second))
+        if state.expires_at <= second:
+            state.expire(float(second))
+    assert state.apply(said("b3", 1, "b2"), 2 * LIFETIME_S)
+
+
+def test_what_is_forgotten_without_having_been_used_changes_no_view() -> None:
+    state = a_state()
+    state.apply(said("b3", 1, "b1"), 0.0)
+    state.apply(said("b2", 1, "b1"), 10.0)
+    state.expire(LIFETIME_S)
+    state.apply(said("b2", 2, "b1"), 20.0)
+    version = state.view.version
+    state.expire(state.expires_at)
+    assert state.expires_at == 20.0 + LIFETIME_S
+    assert state.view.version == version
+
+
+def test_a_broker_that_was_flooded_with_names_comes_to_know_new_brokers_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(linkstate, "MOST_ORIGINS", 20)
+    net = measured(("b1", "b2"), later=(("b2", "b3"),))
+    for n in range(20):
+        net.tell("b1", "receive", "b2", replace(said(f"ghost{n}", 1), transmission=2**50 + n))
+    net.connect("b2", "b3")
+    net.run(5.0)
+    assert "b3" not in net.brokers["b1"]._view.links
+    net.run(2 * 30.0 + 10.0)  # two lifetimes, and a renewal
+    assert sorted(net.brokers["b1"]._view.links) == ["b1", "b2", "b3"]
 
 
 def test_availability_is_told_when_it_has_changed_by_enough() -> None:

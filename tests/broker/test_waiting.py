@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from support.builders import (
+    LINE,
     START,
     Net,
     a_broker,
@@ -17,13 +18,15 @@ from support.builders import (
     a_subscription,
     acknowledge,
     connected,
+    nothing,
     rows,
     sends,
 )
 
 from tidings.broker.effects import Forget
-from tidings.broker.frames import Data
+from tidings.broker.frames import Ack, Data, Links
 from tidings.broker.waiting import LONGEST_PAUSE, WaitingRoom
+from tidings.core.estimates import LinkEstimate
 from tidings.core.message import Parcel
 from tidings.core.trace import Dropped
 
@@ -230,6 +233,40 @@ def test_a_link_that_comes_up_makes_those_who_wait_try_soon() -> None:
     assert net.delivered == [("b2/c:t", message)]
 
 
+def test_what_is_not_durable_is_given_up_before_its_receiver_may_have_forgotten_it() -> None:
+    """The first message sets the end of a generation of memory, the second arrives just before it,
+    so it is remembered no longer than promised; its answer is lost, and then everything."""
+    net, dark = dark_pair(exhausted="retry", remember_s=20.0)
+    first = net.publish("b1")
+    net.run(19.9)
+    net.loses = lambda sender, receiver, frame: isinstance(frame, Ack) or dark[0]
+    second = net.publish("b1")
+    net.run(0.015)
+    dark[0] = True
+    net.run(20.2)
+    net.loses = nothing
+    net.run(30.0)
+    assert [message for _, message in net.delivered] == [first, second]
+    [row] = net.rows_of(Dropped)
+    assert (row.message, row.reason, row.destinations) == (second, "exhausted", ("b2",))
+    assert not list(net.brokers["b1"].holding())
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_the_last_try_leaves_time_for_the_way_unless_the_message_is_durable(durable: bool) -> None:
+    net, dark = dark_pair(exhausted="retry", remember_s=20.0)
+    dark[0] = True
+    published_at, message = net.now, net.publish("b1", durable=durable)
+    net.run(100.0)
+    tried_at = [at - published_at for at, _, _, frame in net.said if isinstance(frame, Data)]
+    if durable:
+        assert max(tried_at) > 60.0
+        assert numbers(net.brokers["b1"].holding()) == [message]
+    else:
+        assert 10.0 < max(tried_at) < 15.0
+        assert [row.message for row in net.rows_of(Dropped)] == [message]
+
+
 def test_several_messages_are_tried_again_in_the_order_of_their_publication() -> None:
     net, dark = dark_pair(exhausted="retry")
     dark[0] = True
@@ -238,6 +275,54 @@ def test_several_messages_are_tried_again_in_the_order_of_their_publication() ->
     dark[0] = False
     net.run(3.0)
     assert [message for _, message in net.delivered] == messages
+
+
+# ---- links of others that come and go
+
+
+def links_of(origin: str, version: int, *near: str, delay_s: float = 0.01) -> Links:
+    return Links(version, origin, 1, version, tuple((n, LinkEstimate(delay_s)) for n in near))
+
+
+def test_only_a_report_that_brings_a_usable_link_makes_those_who_wait_try_soon() -> None:
+    broker = a_broker("b1", ["b2"])
+    broker.receive("b2", links_of("b2", 1, "b1", "b3"), START)
+    broker.receive("b2", replace(links_of("b3", 1, "b2", "b4"), transmission=101), START)
+    stored = replace(a_parcel("b9", born_at=START - 100.0), durable=True)
+    broker.restore([stored], START)
+    patient = START + LONGEST_PAUSE
+    for report, hastens in (
+        (links_of("b2", 2, "b1", "b3", delay_s=0.05), False),  # another estimate
+        (links_of("b2", 3, "b1"), False),  # a link is gone
+        (replace(links_of("b3", 2, "b4"), transmission=102), False),
+        (links_of("b2", 4, "b1", "b3"), False),  # the other end denies it
+        (replace(links_of("b3", 3, "b4", "b2"), transmission=103), True),  # no longer
+    ):
+        assert broker.wake_at() == patient
+        broker.receive("b2", report, START + 1.0)
+        assert broker.wake_at() == (START + 1.0 + 1.0 if hastens else patient)
+
+
+def test_a_link_of_others_that_flaps_makes_nobody_try_more_than_once_per_change() -> None:
+    net = connected(*LINE, strategy="dcrd", exhausted="retry")
+    net.subscribe("b3")
+    net.run(1.0)
+    net.disconnect("b2", "b3")
+    net.run(1.0)
+    net.loses = lambda sender, receiver, frame: isinstance(frame, Data)
+    net.publish("b1", durable=True)
+    net.run(100.0)  # its pauses have become long
+    for up_s, most in ((1.5, 6), (0.1, 2)):  # of changes in short order, several are one
+        before = len(net.frames(Data, sender="b1"))
+        for _ in range(5):
+            net.connect("b2", "b3")
+            net.run(up_s)
+            net.disconnect("b2", "b3")
+            net.run(up_s)
+        net.connect("b2", "b3")
+        net.run(2.0)
+        assert 1 <= len(net.frames(Data, sender="b1")) - before <= most
+        net.disconnect("b2", "b3")
 
 
 # ---- what an earlier incarnation left behind

@@ -283,7 +283,7 @@ def test_what_a_destination_may_have_forgotten_is_not_retried() -> None:
     _, tables = outcome(scenario)  # the checker watches that nothing is delivered twice
     assert reasons(tables) == {"exhausted"}
     assert 0 < len(served(tables)) < len(wanted(tables))
-    assert min(row["at"] for row in tables["dropped"]) > 120.0
+    assert min(row["at"] for row in tables["dropped"]) > 0.75 * 120.0  # of remember_s
 
 
 # ---- a deadline shorter than any path

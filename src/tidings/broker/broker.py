@@ -43,7 +43,7 @@ from tidings.broker.records import let_go, subscribed
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
 from tidings.broker.transmitter import Transmitter
-from tidings.broker.waiting import WaitingRoom
+from tidings.broker.waiting import LAST_TRY, WaitingRoom
 from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
 from tidings.core.estimates import LinkEstimate
 from tidings.core.memory import Memory
@@ -380,16 +380,20 @@ class Broker:
         let_go(self.name, parcel, reason, owed, now, effects)
 
     def _may_retry(self, parcel: Parcel, reason: str, now: float) -> bool:
-        """Once its destination may have forgotten it, a message could be delivered twice."""
         no_way_left = reason in (Reason.EXHAUSTED, Reason.NO_ROUTE)
-        fresh = now - parcel.born_at < self.settings.remember_s
-        return self.settings.exhausted == "retry" and no_way_left and fresh
+        return self.settings.exhausted == "retry" and no_way_left and self._is_fresh(parcel, now)
+
+    def _is_fresh(self, parcel: Parcel, now: float) -> bool:
+        """Once its destination may have forgotten it, a message could be delivered twice."""
+        return now - parcel.born_at < LAST_TRY * self.settings.remember_s
 
     def _try_again(self, parcel: Parcel, now: float, effects: list[Effect]) -> None:
         if parcel.expires_at < now:
             let_go(self.name, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
-        else:
+        elif parcel.durable or self._is_fresh(parcel, now):  # it may have waited for long
             self._forward(parcel, now, effects)
+        else:
+            let_go(self.name, parcel, Reason.EXHAUSTED, parcel.destinations, now, effects)
 
 
 def _split(parcel: Parcel, hop: Hop) -> Parcel:

@@ -101,8 +101,11 @@ class Control:
             case Links():
                 if warning := nonsense(frame, self._me, self._links):
                     effects.append(Warn(warning))
+                before = self.view.links.get(frame.origin, {})
                 if self._link_state.apply(frame := aged(frame, link.delay_s), now):
                     self._plan()
+                    if self.view.links[frame.origin].keys() - before.keys():
+                        self._waiting.hasten(now)  # there may be a way now
                     if frame.origin in self._links:
                         self._links[frame.origin].heard(dict(frame.links).get(self._me))
                     self._spread(frame, link.neighbour, now, effects)

@@ -24,6 +24,7 @@ from tidings.routing.base import View
 FASTEST_S_PER_BYTE = 1e-9  # 8 Gbit/s: a smaller difference is none
 MOST_ORIGINS = 10_000  # brokers that are believed to exist
 MOST_NAMED, LONGEST_SHOWN = 3, 64  # of names from the wire, in a warning
+FORGOTTEN_AFTER = 2  # lifetimes: a copy that left just before one had passed may be on its way
 RENEWALS = 3  # of a report within its lifetime, so that one that is lost does no harm
 
 
@@ -44,7 +45,7 @@ class LinkState:
         self._newest: dict[str, Report] = {}  # also what is too old to be used, to know it again
         self._used: dict[str, Report] = {}
         self.view = view
-        self.expires_at = inf  # when the oldest report that is used will be too old
+        self.expires_at = inf  # when the next report will be too old to be used, or to be known
 
     # ---- what is said
 
@@ -98,8 +99,12 @@ class LinkState:
         if now < self.expires_at:
             return
         self._newest = {o: r for o, r in self._newest.items() if not self._is_forgotten(r, now)}
-        self._used = {o: r for o, r in self._used.items() if self._is_fresh(r, now)}
-        self._see()
+        used = {o: r for o, r in self._used.items() if self._is_fresh(r, now)}
+        if len(used) < len(self._used):
+            self._used = used
+            self._see()
+        else:
+            self._plan()
 
     # ---- what follows
 
@@ -134,15 +139,24 @@ class LinkState:
         self._plan()
 
     def _plan(self) -> None:
-        others = (r.made_at for o, r in self._used.items() if o != self._me)
-        self.expires_at = min(others, default=inf) + self._lifetime_s
+        """What is not used any more has an end too, or names that were heard once would add up."""
+        used, unused_s, used_s = self._used, FORGOTTEN_AFTER * self._lifetime_s, self._lifetime_s
+        self.expires_at = min(
+            (
+                report.made_at + (used_s if origin in used else unused_s)
+                for origin, report in self._newest.items()
+                if origin != self._me
+            ),
+            default=inf,
+        )
 
     def _is_fresh(self, report: Report, now: float) -> bool:
         return report.said.origin == self._me or now < report.made_at + self._lifetime_s
 
     def _is_forgotten(self, report: Report, now: float) -> bool:
         """Nobody passes on what is older than a lifetime: a lower version is a new beginning."""
-        return report.said.origin != self._me and now >= report.made_at + 2 * self._lifetime_s
+        known_s = FORGOTTEN_AFTER * self._lifetime_s
+        return report.said.origin != self._me and now >= report.made_at + known_s
 
     def _due(self, mine: Report, now: float) -> bool:
         return now >= mine.made_at + self._lifetime_s / RENEWALS

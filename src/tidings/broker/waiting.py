@@ -1,8 +1,11 @@
 """Where do parcels wait to which no way is known just now?
 
 Durable messages, and with `exhausted = "retry"` those that have tried every way, are routed afresh
-after a while, the older the more rarely, until they are late for everybody. A link that comes up
-makes all of them try soon.
+after a while, the older the more rarely, until they are late for everybody. A link that comes up,
+here or anywhere, makes all of them try soon.
+
+What is not durable is given up earlier: it may have arrived although no answer came, and a receiver
+knows a repeat for as long as it remembers and no longer.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from tidings.core.message import Parcel
 
 LONGEST_PAUSE = 32.0  # times the shortest
 PAUSE_PER_AGE = 0.5  # so that a message's tries grow rarer by the same factor each time
+LAST_TRY = 0.75  # of what receivers remember; the rest is for the way: travel, queues and repeats
 
 
 class WaitingRoom:
@@ -24,6 +28,7 @@ class WaitingRoom:
         self._every_s, self._most = retry_every_s, most
         self._waiting: list[tuple[float, int, Parcel]] = []  # heap of (due at, serial, parcel)
         self._serial = 0
+        self._all_by = -inf  # when the last will be tried, at the latest
         self.due_at = inf  # when the first will be tried
 
     def __iter__(self) -> Iterator[Parcel]:
@@ -37,8 +42,9 @@ class WaitingRoom:
         age_s, shortest_s = now - parcel.born_at, self._every_s
         pause_s = max(shortest_s, min(PAUSE_PER_AGE * age_s, LONGEST_PAUSE * shortest_s))
         self._serial += 1
-        heappush(self._waiting, (now + pause_s, self._serial, parcel))
-        self.due_at = self._waiting[0][0]
+        due_at = now + pause_s
+        heappush(self._waiting, (due_at, self._serial, parcel))
+        self.due_at, self._all_by = self._waiting[0][0], max(self._all_by, due_at)
         return True
 
     def due(self, now: float) -> Iterator[Parcel]:
@@ -51,6 +57,9 @@ class WaitingRoom:
     def hasten(self, now: float) -> None:
         """Something has changed for the better: all shall try soon."""
         soon = now + self._every_s
+        if self._all_by <= soon:  # good news comes in floods
+            return
+        self._all_by = soon
         self._waiting = [(min(due, soon), serial, p) for due, serial, p in self._waiting]
         heapify(self._waiting)
         self.due_at = min(self.due_at, soon) if self._waiting else inf
