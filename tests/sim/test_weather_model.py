@@ -134,6 +134,12 @@ def test_a_model_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         on({"model": str(model), "replay": "traces"})
 
 
+def test_delays_are_told_by_a_model_or_by_slots_not_by_both(tmp_path: Path) -> None:
+    slow = {"faults.slots.probability": 0.1, "faults.slots.delay_ms": 100.0}
+    with pytest.raises(ConfigError, match=r"slots\.delay_ms is 100.*change by themselves"):
+        modelled(tmp_path / "m.parquet", a_link("a", "b", delay_mean_s=0.05), **slow)
+
+
 def test_the_digest_follows_what_is_in_the_model_and_not_where_it_is(tmp_path: Path) -> None:
     one = modelled(tmp_path / "one.parquet", a_link("a", "b"))
     copy = modelled(tmp_path / "copy.parquet", a_link("a", "b"))

@@ -233,6 +233,16 @@ def test_processing_is_paid_by_data_at_every_broker() -> None:
     assert "dropped" not in tables
 
 
+def test_a_link_is_as_slow_for_probes_as_for_messages() -> None:
+    changes = {"links.processing_ms": 7.0, "broker.estimates": "measured", "broker.trace": "hops"}
+    triangle = {"kind": "full-mesh", "brokers": 3, "delay_ms": [50.0, 50.0]}
+    _, tables = outcome(a_scenario(changes, topology=triangle, workload=line()))
+    assert {round(row["round_trip_s"], 9) for row in tables["probed"]} == {0.107}
+    sent_at = {row["transmission"]: row["at"] for row in tables["forwarded"]}
+    answers = tables["acknowledged"]
+    assert {round(r["at"] - sent_at[r["transmission"]], 9) for r in answers} == {0.107}
+
+
 def test_a_link_that_is_dark_loses_what_is_sent_into_it() -> None:
     faults = {"schedule": [{"from_s": 2.0, "to_s": 3.0, "link": ["b1", "b3"]}]}
     scenario = a_scenario({"broker.strategy": "direct"}, workload=line(), faults=faults)

@@ -52,7 +52,7 @@ class Emulate(_Table, frozen=True):
     repeat_s: Positive = inf  # after so long the steps begin again
     s_per_byte: NotNegative = 0.0  # mean, where the rate is drawn for each message; 0: it is not
     deviation_s_per_byte: NotNegative = 0.0
-    processing_s: NotNegative = 0.0  # what the receiver is made to add to each data frame
+    processing_s: NotNegative = 0.0  # what the receiver is made to add to messages and probes
 
     def conditions(self) -> Conditions:
         return Conditions(

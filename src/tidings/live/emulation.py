@@ -15,7 +15,7 @@ from math import inf
 from typing import Protocol
 
 from tidings.broker.effects import Send
-from tidings.broker.frames import Data
+from tidings.broker.frames import Data, Probe
 from tidings.core.rng import Draws
 from tidings.core.weather import Conditions, LinkWeather, occasion
 from tidings.live.clock import Clock
@@ -94,7 +94,9 @@ class Emulation:
             started_at, since_s, weather = 0.0, now, self._calm
         if not isinstance(frame, Data):
             arrival = weather.control_arrival(since_s)
-            return None if arrival is None else started_at + arrival
+            # A probe is handled like a message, or a link would seem slower for being used.
+            handled_s = self._processing_s if isinstance(frame, Probe) else 0.0
+            return None if arrival is None else started_at + arrival + handled_s
         envelope = frame.envelope
         crossing = occasion(envelope.rounds, len(envelope.path), send.attempt)
         arrival = weather.arrival(send.size_bytes, envelope.message.id, crossing, since_s)

@@ -5,7 +5,7 @@ next one that is known it stays. Outages are those that unanswered frames tell (
 asked from either end. The run begins when the traced one began; when the trace is over, the last
 delay stays and nothing fails any more. Links that the trace does not know are as the scenario says.
 
-What the scenario adds by itself is taken off first: `processing_ms` off every message's round trip.
+What the scenario adds by itself is taken off first: `processing_ms` off every round trip.
 On links of limited rate, and where acknowledgements take no time, only probes tell.
 """
 
@@ -65,12 +65,12 @@ def _course(both: list[Direction], past: PastRows, reading: Reading) -> Course |
 def _delays(both: list[Direction], reading: Reading) -> tuple[Instants, Instants]:
     """One-way delays, and when the frames were sent."""
     at = [way.probe_at for way in both]
-    delays = [way.probe_s / 2 for way in both]
+    round_trips_s = [way.probe_s for way in both]
     if reading.messages_tell:
         at += [way.message_at for way in both]
-        less_s = reading.processing_s
-        delays += [np.maximum(way.message_s - less_s, 0.0) / 2 for way in both]
-    return np.concatenate(at), np.concatenate(delays)
+        round_trips_s += [way.message_s for way in both]
+    delays = np.maximum(np.concatenate(round_trips_s) - reading.processing_s, 0.0) / 2
+    return np.concatenate(at), delays
 
 
 def _steps(since_s: Instants, delay_s: Instants) -> tuple[tuple[float, float], ...]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
-from tidings.broker.frames import Ack, Data, Frame
+from tidings.broker.frames import Ack, Data, Frame, Probe
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.message import Message, Parcel
 from tidings.core.recorder import Recorder, Sink
@@ -322,6 +322,8 @@ class World:
             at = now
         else:
             at = wire.weather.control_arrival(now)
+            if at is not None and type(frame) is Probe:
+                at += self._processing_s  # as messages, or a link would seem slower for being used
         if at is not None:
             self._agenda.add(at, ARRIVAL, self._arrive, wire.receiver, node.name, frame)
 
