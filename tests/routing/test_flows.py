@@ -7,6 +7,7 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 from support.builders import a_destination
 from support.views import a_view
@@ -15,10 +16,13 @@ from tidings.core.contract import Destination
 from tidings.core.estimates import LinkEstimate
 from tidings.core.paths import BrokerPath
 from tidings.core.reliability import disjoint
-from tidings.routing import flows as flows_module
+from tidings.routing import flow as flow_module
+from tidings.routing import selection as selection_module
 from tidings.routing.base import View
-from tidings.routing.flows import Flow, Flows, budget
+from tidings.routing.flow import Flow, budget
+from tidings.routing.flows import Flows
 from tidings.routing.options import HarmonyOptions
+from tidings.routing.selection import pair
 
 OPTIONS = HarmonyOptions()
 RECHECK_S = OPTIONS.recheck_s
@@ -355,15 +359,170 @@ def test_flows_are_told_apart_by_deadline_and_level_only_where_these_matter() ->
 def test_there_are_never_more_flows_than_memory_is_meant_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(flows_module, "MOST_FLOWS", 20)
+    monkeypatch.setattr(flow_module, "MOST_FLOWS", 20)
     flows, view = qos_path(), triangle(0.010)
-    kept = [flows.get(owed(deadline_s=1.0 + n), view, 0.0) for n in range(60)]
-    assert len(flows._flows) == 20
-    assert flows.get(owed(deadline_s=60.0), view, 0.0) is kept[-1]
+    for n in range(60):
+        kept = flows.get(owed(deadline_s=1.0 + n), view, 0.0)
+        assert len(flows._flows) <= 20
+        assert len(flows._begun) <= 20
+    assert flows.get(owed(deadline_s=60.0), view, 0.0) is kept
     assert flows.get(owed(deadline_s=1.0), view, 0.0).paths == (DIRECT,)  # forgotten, made anew
 
 
+def test_a_flow_in_use_is_not_forgotten_for_those_that_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(flow_module, "MOST_FLOWS", 20)
+    flows, view = qos_path(), triangle(0.010)
+    steady = flows.get(owed(deadline_s=0.5), view, 0.0)
+    for n in range(100):
+        flows.get(owed(deadline_s=1.0 + n), view, 0.0)
+        assert flows.get(owed(deadline_s=0.5), view, 0.0) is steady
+
+
+# ---- a deadline of its own for every message
+
+
+@pytest.mark.parametrize("make", [qos_path, multipath])
+@pytest.mark.parametrize("low_s", [0.010, 0.007])
+def test_paths_do_not_flap_where_every_message_has_a_deadline_of_its_own(
+    make: type[Flows], low_s: float
+) -> None:
+    """The link that goes up and down, every second: at most one change per recheck is worth it."""
+    flows, view, chosen = make(), triangle(0.0115, 0.0105), []
+    for turn in range(200):
+        change(view, triangle((0.0115, low_s)[turn % 2], 0.0105))
+        chosen.append(flows.get(owed(deadline_s=0.1 + turn / 1e4), view, float(turn)).paths)
+    allowed = 1 if low_s == 0.010 else 200 / RECHECK_S
+    assert sum(a != b for a, b in pairwise(chosen)) <= allowed
+
+
+def test_a_better_path_is_found_at_the_next_recheck_whatever_the_deadlines() -> None:
+    flows, view = qos_path(), triangle(0.020, 0.030)
+    assert path_of(flows.get(owed(deadline_s=0.1), view, 0.0)) == DIRECT
+    change(view, triangle(0.020, 0.010))
+    assert path_of(flows.get(owed(deadline_s=0.2), view, 1.0)) == DIRECT
+    assert path_of(flows.get(owed(deadline_s=0.3), view, RECHECK_S)) == DETOUR
+    assert path_of(flows.get(owed(deadline_s=0.4), view, RECHECK_S + 1)) == DETOUR
+
+
+def test_a_new_flow_begins_with_paths_of_its_own_where_those_in_use_do_not_serve_it() -> None:
+    flows, view = qos_path(), triangle(0.020, 0.030)
+    flows.get(owed(deadline_s=0.1), view, 0.0)
+    change(view, triangle(0.020, 0.018))
+    assert path_of(flows.get(owed(deadline_s=0.2), view, 1.0)) == DIRECT  # it is 10 % better only
+    assert path_of(flows.get(owed(deadline_s=0.019), view, 1.0)) == DETOUR
+    change(view, triangle(0.020, 0.018, down=("b3",)))
+    assert path_of(flows.get(owed(deadline_s=0.3), view, 2.0)) == DIRECT
+
+
+def test_a_budget_that_an_earlier_message_gave_counts_for_the_next() -> None:
+    """The link may take 20 ms. At 25 ms the whole path takes 35, and would still do."""
+    links = (("b1", "b3", 0.010), ("b3", "b2", 0.010), ("b1", "b2", 0.034))
+    flows, view = qos_path(), a_view("b1", *links)
+    assert path_of(flows.get(owed(deadline_s=0.040), view, 0.0)) == DETOUR
+    change(view, a_view("b1", links[0], ("b3", "b2", 0.025), links[2]))
+    assert path_of(flows.get(owed(deadline_s=0.041), view, 0.1)) == DIRECT
+
+
+def test_each_deadline_has_as_many_paths_as_meet_it_and_keeps_to_them() -> None:
+    """Of three ways one takes 60 ms: with 30 ms there is no second, with 80 ms there is."""
+    flows, view, seen = multipath(), triangle(0.010, 0.060), dict[int, set[object]]()
+    for turn in range(40):
+        change(view, triangle(0.010 + turn % 2 / 1000, 0.060))
+        deadline_s = (0.030, 0.080)[turn // 2 % 2] + turn / 1e6
+        flow = flows.get(owed(deadline_s=deadline_s), view, float(turn))
+        seen.setdefault(turn // 2 % 2, set()).add(flow.paths)
+        assert len(flow.budgets) == len(flow.paths)
+    assert seen == {0: {(DIRECT,)}, 1: {(DIRECT, DETOUR)}}
+
+
+def test_paths_are_sought_once_for_all_the_deadlines_that_the_same_ones_meet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sought = []
+
+    def counted(*arguments: object) -> tuple[BrokerPath, ...]:
+        sought.append(arguments)
+        return pair(*arguments)
+
+    monkeypatch.setattr(selection_module, "pair", counted)
+    flows, view = multipath(), triangle(0.010, 0.060)
+    for turn in range(100):
+        flows.get(owed(deadline_s=0.005 + turn / 1000), view, 0.0)
+    assert len(sought) == 2  # only the first meets it; both do, or none does
+
+
+def test_deadlines_that_nobody_can_meet_are_not_told_one_by_one() -> None:
+    flows, view = qos_path(), triangle(0.010)
+    told = [flows.get(owed(deadline_s=0.005 - n / 1e6), view, 0.0).say() for n in range(50)]
+    assert [bool(words) for words in told] == [True] + 49 * [False]
+    assert "7 ms" in flows.get(owed(deadline_s=0.007), view, 0.0).say()  # this is worse
+
+
+# ---- several deadlines at one destination
+
+
+def owed_to_two(first_s: float, second_s: float) -> Destination:
+    return a_destination("b2", (first_s, 1), (second_s, 1))
+
+
+@pytest.mark.parametrize("make", [qos_path, multipath])
+def test_a_deadline_that_nobody_can_meet_is_no_harm_to_others(make: type[Flows]) -> None:
+    for target in (owed(deadline_s=0.050), owed_to_two(0.001, 0.050)):
+        flows, view = make(), triangle(0.040, 0.048)
+        shares_s = [b.share_s for b in flows.get(target, view, 0.0).budgets]
+        assert shares_s == pytest.approx([0.010, 0.001][: len(shares_s)])
+        assert shares_s
+        change(view, triangle(0.055, 0.048))
+        for now in (1.0, 31.0, 61.0):
+            flow = flows.get(target, view, now)
+            assert flow.paths == (DETOUR,)
+            assert len(flow.budgets) == 1
+
+
+def test_the_deadline_that_cannot_be_met_is_told_and_only_that() -> None:
+    flows, view = qos_path(), triangle(0.040, 0.048)
+    flow = flows.get(owed_to_two(0.001, 0.050), view, 0.0)
+    said = flow.say()
+    assert "No path to b2 meets its tightest deadline" in said
+    assert "40.0 ms, and 1 ms are allowed" in said
+    change(view, triangle(0.090, 0.080))
+    assert "and 1 to 50 ms are allowed" in flows.get(owed_to_two(0.001, 0.050), view, 1.0).say()
+    change(view, triangle(0.040, 0.048))
+    assert flows.get(owed_to_two(0.001, 0.050), view, 2.0).say() == ""
+
+
+def test_the_tightest_deadline_is_served_as_soon_as_a_path_meets_it() -> None:
+    flows, view, target = qos_path(), triangle(0.040, 0.048), owed_to_two(0.035, 0.050)
+    assert flows.get(target, view, 0.0).deadline_s == 0.050
+    change(view, triangle(0.040, 0.034))
+    flow = flows.get(target, view, 1.0)
+    assert (path_of(flow), flow.deadline_s) == (DETOUR, 0.035)
+    change(view, triangle(0.040, 0.038))
+    flow = flows.get(target, view, 2.0)
+    assert (path_of(flow), flow.deadline_s) == (DETOUR, 0.050)
+
+
+def test_while_a_tighter_deadline_cannot_be_met_margins_stay_until_the_recheck() -> None:
+    """Or a link that grows slowly would never exceed its budget."""
+    flows, view, target = qos_path(), triangle(0.040, 0.060), owed_to_two(0.001, 0.050)
+    given_out = flows.get(target, view, 0.0).budgets
+    change(view, triangle(0.045, 0.060))
+    assert flows.get(target, view, 1.0).budgets == given_out
+    assert flows.get(target, view, RECHECK_S).budgets != given_out
+
+
+def test_an_impossible_deadline_does_not_hide_a_level_that_is_not_reached() -> None:
+    target = replace(owed_to_two(0.001, 0.050), availability=0.999999)
+    said = multipath(failures="equal").get(target, triangle(0.010), 0.0).say()
+    assert "1 ms are allowed" in said
+    assert "0.999999" in said
+
+
 # ---- whole histories
+
+ENDS = [(f"b{a}", f"b{b}") for a in range(1, 5) for b in range(a + 1, 5)]
 
 
 @settings(max_examples=60)
@@ -374,9 +533,8 @@ def test_through_any_history_the_paths_in_use_exist_and_meet_the_deadline_if_the
     """Links come, go and change; at each message the flow is looked at by networkx. Being late is
     no budget's business: a flow may stay late until a path is found, which happens at once."""
     flows, view, target = multipath(), View("b1"), owed(deadline_s=0.5)
-    ends = [(f"b{a}", f"b{b}") for a in range(1, 5) for b in range(a + 1, 5)]
     for turn in range(8):
-        up = data.draw(st.lists(st.sampled_from(ends), unique=True))
+        up = data.draw(st.lists(st.sampled_from(ENDS), unique=True))
         links = [(a, b, data.draw(st.integers(1, 30)) / 64) for a, b in up]
         change(view, a_view("b1", *links))
         graph = nx.Graph()
@@ -419,3 +577,119 @@ def test_paths_are_left_for_more_available_ones_at_the_next_check() -> None:
     flow = flows.get(wanted, view, RECHECK_S)
     assert {path[1] for path in flow.paths} == {"a", "d"}
     assert flow.say() == ""
+
+
+def three_ways(direct_s: float, x_s: float, y_s: float) -> View:
+    ways = [(a, b, s / 2) for m, s in (("x", x_s), ("y", y_s)) for a, b in (("b1", m), (m, "b2"))]
+    return a_view("b1", ("b1", "b2", direct_s), *ways)
+
+
+def test_a_late_second_path_is_left_for_one_that_meets_the_deadline() -> None:
+    """All are late at first. Then the second is by 2 ms, and the third not, by 1 ms."""
+    flows, view = multipath(failures="equal"), three_ways(0.060, 0.061, 0.062)
+    target = owed(deadline_s=0.050)
+    assert flows.get(target, view, 0.0).paths == (DIRECT, ("b1", "x", "b2"))
+    change(view, three_ways(0.010, 0.052, 0.049))
+    flow = flows.get(target, view, 1.0)
+    assert flow.paths == (DIRECT, ("b1", "y", "b2"))
+    assert len(flow.budgets) == 2
+
+
+def test_paths_that_miss_the_level_are_left_for_any_that_reach_it() -> None:
+    """Also if they are more available by less than a thousandth."""
+
+    def ways(x: float, y: float) -> View:
+        view = three_ways(0.010, 0.020, 0.040)
+        works = {"x": x, "y": y}
+        view.links = {
+            a: {
+                b: replace(e, availability=works.get(a, works.get(b, 0.98)))
+                for b, e in near.items()
+            }
+            for a, near in view.links.items()
+        }
+        return view
+
+    flows, view, target = multipath(), ways(1.0, 0.98), owed(availability=0.9995)
+    assert flows.get(target, view, 0.0).paths == (DIRECT, ("b1", "x", "b2"))
+    change(view, ways(0.99, 1.0))  # 0.9994, and 1
+    flow = flows.get(target, view, RECHECK_S)
+    assert flow.paths == (DIRECT, ("b1", "y", "b2"))
+    assert flow.say() == ""
+
+
+CONTRACTS = [((0.5,), 0.0), ((0.5,), 0.9), ((0.25,), 0.9999), ((0.1, 0.5), 0.0)]
+CONTRACTS += [((0.25, 0.5, inf), 0.0), ((inf,), 0.0)]  # deadlines, level
+
+
+class AnyHistory(RuleBasedStateMachine):
+    """Links come, go and change, time passes, and messages of several contracts leave. Whatever
+    has happened: the tightest deadline that some path meets is met by all paths in use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flows = {False: qos_path(), True: multipath()}
+        self.view, self.now = View("b1"), 0.0
+        self.links_s: dict[tuple[str, str], float] = dict.fromkeys(ENDS, 0.125)
+        self._tell()
+
+    def _tell(self) -> None:
+        links = [(*ends, delay_s) for ends, delay_s in sorted(self.links_s.items())]
+        change(self.view, a_view("b1", *links))
+        graph = nx.Graph()
+        graph.add_nodes_from(["b1", "b2"])
+        graph.add_weighted_edges_from(links)
+        paths = [tuple(path) for path in nx.all_simple_paths(graph, "b1", "b2")]
+        self.takes_s = {path: nx.path_weight(graph, path, "weight") for path in paths}
+
+    @rule(ends=st.sampled_from(ENDS), delay=st.integers(1, 40))
+    def a_link_changes_or_comes(self, ends: tuple[str, str], delay: int) -> None:
+        self.links_s[ends] = delay / 64
+        self._tell()
+
+    @rule(delays=st.lists(st.sampled_from([30, 31, 34]), min_size=3, max_size=3))
+    def all_ways_take_about_as_long_as_is_allowed(self, delays: list[int]) -> None:
+        self.links_s = {("b1", "b2"): delays[0] / 64}
+        for middle, delay in zip(("b3", "b4"), delays[1:], strict=True):
+            self.links_s["b1", middle] = self.links_s["b2", middle] = delay / 128
+        self._tell()
+
+    @precondition(lambda self: self.links_s)
+    @rule(data=st.data())
+    def a_link_goes(self, data: st.DataObject) -> None:
+        del self.links_s[data.draw(st.sampled_from(sorted(self.links_s)))]
+        self._tell()
+
+    @rule(seconds=st.sampled_from([0.1, 5.0, RECHECK_S]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(contracts=st.permutations(CONTRACTS))
+    def messages_leave(self, contracts: list[tuple[tuple[float, ...], float]]) -> None:
+        for deadlines_s, level in contracts:
+            self._send(False, deadlines_s, level)
+            self._send(True, deadlines_s, level)
+
+    def _send(self, several: bool, deadlines_s: tuple[float, ...], level: float) -> None:
+        target = a_destination("b2", *[(deadline_s, 1) for deadline_s in deadlines_s])
+        target = replace(target, availability=level)
+        flow = self.flows[several].get(target, self.view, self.now)
+        best_s = min(self.takes_s.values(), default=inf)
+        assert set(flow.paths) <= set(self.takes_s)
+        assert bool(flow.paths) == bool(self.takes_s)
+        served_s = next((s for s in deadlines_s if best_s <= s), None)
+        if flow.paths and served_s is not None:
+            assert max(self.takes_s[path] for path in flow.paths) <= served_s
+            assert len(flow.budgets) == (len(flow.paths) if served_s < inf else 0)
+        else:
+            assert flow.budgets == ()
+
+    @invariant()
+    def flows_look_for_better_paths_at_a_steady_pace(self) -> None:
+        for flows in self.flows.values():
+            for flow in flows._flows.young.values():
+                assert flow.check_at <= self.now + RECHECK_S
+
+
+TestAnyHistory = AnyHistory.TestCase
+TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)

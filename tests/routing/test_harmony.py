@@ -143,6 +143,16 @@ def test_with_all_links_down_everybody_is_stranded() -> None:
         assert (route.hops, stranded(route)) == ((), ["b3", "b2"])
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_who_cannot_be_sent_to_after_all_is_stranded_and_does_not_vanish(strategy: str) -> None:
+    """A link that went down without another version of the view: flows still count on it."""
+    router, view = a_router(strategy), a_view("b1", *SQUARE)
+    router.route(a_parcel("b3", "b9"), view, 0.0)
+    view.neighbours = ()
+    route = router.route(a_parcel("b3", "b9"), view, 1.0)
+    assert (route.hops, sorted(stranded(route))) == ((), ["b3", "b9"])
+
+
 # ---- on the way
 
 

@@ -193,6 +193,23 @@ def test_as_many_paths_are_used_as_the_availability_needs(
     assert copies[0] <= summary(tables).packets_per_subscriber <= copies[1]
 
 
+def test_a_stated_availability_is_reached_where_links_are_known_to_fail() -> None:
+    """Each link is dark for 0.12 of all seconds, and so would one path be."""
+    wishes = [{"broker": "n5", "topic": "harmony/t1", "name": "s5", "availability": 0.95}]
+    scenario = the_testbed(
+        "qos-multipath",
+        workload__subscriber=wishes,
+        links__failure_probability=0.12,
+        broker__estimates="pinned",
+        broker__harmony__failures="measured",
+        run__seconds=300.0,
+    )
+    tables = arrow_tables(scenario)
+    [each] = per_subscriber(tables)
+    assert each.delivered >= 0.95 * each.expected
+    assert summary(tables).packets_per_subscriber < 4.0
+
+
 def test_an_impossible_deadline_is_said_once_and_messages_still_arrive() -> None:
     wishes = [{"broker": "n5", "topic": "harmony/t1", "name": "s5", "deadline_ms": 1.0}]
     scenario = the_testbed("qos-path", workload__subscriber=wishes, run__seconds=10.0)

@@ -1,12 +1,18 @@
 """By which paths do messages from here to a destination go at the moment, and until when?
 
 Harmony, sections 2.1 and 2.2. A flow is all messages from this broker to one destination broker
-with one deadline and one level of availability. Its paths stay until
+with the same deadlines and one level of availability. Where the subscriptions there have several
+deadlines, the flow serves the tightest that some path meets: one that nobody can keep is no reason
+to give up the others. Its paths stay until
 
 - the time has come to look for better ones, and there is one that is better by enough;
 - a link on them is gone: then the best there are are taken, however little is gained;
 - a link on them takes longer than its budget allows: likewise;
-- they did not meet the deadline, and others do now.
+- they do not meet the deadline, and others do or are better by enough.
+
+Deadlines may be as many as messages. A new flow therefore goes on with the paths of the one that
+began before it, and looks for better ones when that would have; only if they do not serve it does
+it begin with its own. So paths do not flap from message to message either.
 """
 
 from __future__ import annotations
@@ -15,45 +21,13 @@ from itertools import combinations, pairwise
 from math import inf
 
 from tidings.core.contract import Destination
-from tidings.core.message import Budget
-from tidings.core.paths import BrokerPath, Graph, shortest_from
-from tidings.core.reliability import any_works, disjoint
+from tidings.core.reliability import disjoint
 from tidings.routing.base import View
+from tidings.routing.flow import Flow, Key, Recent, budget, troubles
 from tidings.routing.options import HarmonyOptions
-from tidings.routing.selection import (
-    Candidates,
-    Works,
-    alike,
-    delay_of,
-    enough,
-    measured,
-    pair,
-)
-from tidings.routing.trees import usable_delays
+from tidings.routing.selection import Paths, Ways
 
 WORTHWHILE_GAIN = 0.001  # of availability: what selection can tell apart
-MOST_FLOWS = 10_000  # deadlines are free numbers, and memory ends
-
-Key = tuple[str, float, float]  # destination broker, deadline, availability
-
-
-class Flow:
-    """The paths of one flow, as they were chosen last."""
-
-    __slots__ = ("budgets", "check_at", "paths", "trouble", "version", "warning")
-
-    def __init__(self) -> None:
-        self.paths: tuple[BrokerPath, ...] = ()  # the shortest first; empty: there is no way
-        self.budgets: tuple[Budget, ...] = ()  # of each path; empty: none is given
-        self.check_at = inf
-        self.version = -1  # of the view that was last looked at
-        self.trouble = ""  # of which kind, so that it is told when it begins
-        self.warning = ""
-
-    def say(self) -> str:
-        """What a person should know, once."""
-        warning, self.warning = self.warning, ""
-        return warning
 
 
 class Flows:
@@ -61,137 +35,143 @@ class Flows:
 
     def __init__(self, options: HarmonyOptions, qos: bool, multipath: bool) -> None:
         self._options, self._qos, self._multipath = options, qos, multipath
-        self._flows: dict[Key, Flow] = {}
+        self._flows = Recent()
+        self._begun = Recent()  # by destination, level and number of paths: the last one
         self._version = -1
-        self._delays: Graph = {}
-        self._candidates: dict[str, Candidates] = {}  # by target; deadlines share them
-        self._works: Works = alike
+        self._ways: Ways
 
     def get(self, destination: Destination, view: View, now: float) -> Flow:
         """The flow to a destination, with paths that are right for this instant."""
-        deadline_s = destination.deadline_s if self._qos else inf
+        groups = destination.groups
         level = destination.availability if self._multipath else 0.0
-        key = (destination.broker, deadline_s, level)
-        flow = self._flows.get(key)
+        key: Key
+        if not self._qos or not groups:
+            key = (destination.broker, level, inf)
+        elif len(groups) == 1:
+            key = (destination.broker, level, groups[0].deadline_s)
+        else:
+            later_s = [group.deadline_s for group in groups[1:]]
+            key = (destination.broker, level, groups[0].deadline_s, *later_s)
+        flow = self._flows.young.get(key)
         if flow is None:
-            if len(self._flows) >= MOST_FLOWS:
-                del self._flows[next(iter(self._flows))]
-            flow = self._flows[key] = Flow()
+            flow = self._flows.find(key) or self._begin(key, view, now)
         if flow.version != view.version or now >= flow.check_at:
             self._review(flow, key, view, now)
+        return flow
+
+    def _begin(self, key: Key, view: View, now: float) -> Flow:
+        """A new flow, with the paths of the last that began and has as many."""
+        self._look(view)
+        flow, (target, level) = Flow(), key[:2]
+        kind = (target, level, len(self._ways.choose(target, self._aim_s(key), level)))
+        before = self._begun.find(kind)
+        if before is not None:
+            flow.paths, flow.budgets = before.paths, before.budgets
+            flow.check_at, flow.troubles = before.check_at, before.troubles
+        self._review(flow, key, view, now)
+        self._begun.put(kind, flow)
+        self._flows.put(key, flow)
         return flow
 
     # ---- shall it change?
 
     def _review(self, flow: Flow, key: Key, view: View, now: float) -> None:
-        if view.version != self._version:
-            self._look(view)
+        self._look(view)
         due = now >= flow.check_at or not flow.paths
-        unplanned = not flow.budgets and key[1] < inf  # late, or was so when last looked at
-        if not flow.paths or self._broken(flow) or self._exceeded(flow):
-            self._adopt(flow, key, self._choose(key, view))
-        elif due or unplanned:
-            found = self._choose(key, view)
-            better = self._is_better(found, flow.paths, key)
-            # What stays has another margin now, and perhaps no trouble any more.
-            self._adopt(flow, key, found if better else flow.paths)
+        if not flow.paths or self._ways.last_s(flow.paths) == inf or self._exceeded(flow):
+            self._change(flow, key)
+        elif due or self._strays(flow, key):
+            self._reconsider(flow, key, due)
         if due:
             flow.check_at = now + self._options.recheck_s
         flow.version = view.version
 
     def _look(self, view: View) -> None:
         """Forget what followed from an older view."""
-        self._version, self._delays, self._candidates = view.version, usable_delays(view), {}
-        if self._options.failures == "measured" and self._multipath:
-            self._works = measured(view)
-
-    def _broken(self, flow: Flow) -> bool:
-        return any(delay_of(self._delays, path) == inf for path in flow.paths)
+        if view.version != self._version:
+            self._version = view.version
+            self._ways = Ways(view, self._options, self._multipath)
 
     def _exceeded(self, flow: Flow) -> bool:
         """Does a link take longer than its budget allows?"""
+        delays = self._ways.delays
         return any(
-            self._delays[a][b] > expected_s + budget.share_s
+            delays[a][b] > expected_s + budget.share_s
             for path, budget in zip(flow.paths, flow.budgets, strict=False)
             for (a, b), expected_s in zip(pairwise(path), budget.expected_s, strict=True)
         )
 
-    def _is_better(
-        self, found: tuple[BrokerPath, ...], used: tuple[BrokerPath, ...], key: Key
-    ) -> bool:
-        """By enough to change paths that work."""
-        new_s, old_s = self._delay_s(found), self._delay_s(used)
-        worth_it = 1 - self._options.improvement
-        if new_s <= key[1] < old_s or new_s <= worth_it * old_s:
-            return True
-        if not self._multipath or new_s > key[1] >= old_s:
+    def _aim_s(self, key: Key) -> float:
+        """The tightest deadline that some path meets; if none, the loosest."""
+        best_s = self._ways.best_s(key[0])
+        return next((s for s in key[2:] if best_s <= s), key[-1])
+
+    def _strays(self, flow: Flow, key: Key) -> bool:
+        """Does it serve another deadline than it could, or fail to meet its own?"""
+        tightest_s = key[2]
+        if flow.deadline_s == tightest_s and (flow.budgets or tightest_s == inf):
             return False
-        gain = any_works(found, self._works) - any_works(used, self._works)
-        if gain >= WORTHWHILE_GAIN:
+        aim_s = self._aim_s(key)
+        return flow.deadline_s != aim_s or (aim_s < inf and not flow.budgets)
+
+    def _reconsider(self, flow: Flow, key: Key, due: bool) -> None:
+        """Paths that work are left for what serves the flow where they do not, and, if they were
+        used for long enough or are late, for what is better by enough."""
+        aim_s, ways, used = self._aim_s(key), self._ways, flow.paths
+        target, level = key[:2]
+        found = ways.choose(target, aim_s, level)
+        if found != used:
+            may_improve = due or ways.last_s(used) > aim_s
+            if self._serves(found, used, aim_s, level) or (
+                may_improve and self._is_better(found, used)
+            ):
+                used = found
+        # What stays has another margin now, and perhaps no trouble any more.
+        self._adopt(flow, key, used, aim_s)
+
+    def _serves(self, found: Paths, used: Paths, deadline_s: float, level: float) -> bool:
+        """Does it give the flow what it asks for, where those in use do not?"""
+        ways = self._ways
+        if ways.last_s(found) <= deadline_s < ways.last_s(used):
             return True
+        if not self._multipath:
+            return False
         if len(found) != len(used) or _independent(found) > _independent(used):
             return True
-        longest_s = [max(delay_of(self._delays, path) for path in paths) for paths in (found, used)]
-        return new_s <= old_s and longest_s[0] <= worth_it * longest_s[1]
+        return ways.available(found) >= level > ways.available(used)
 
-    def _delay_s(self, paths: tuple[BrokerPath, ...]) -> float:
-        """Of the copy that will be first."""
-        return min([delay_of(self._delays, path) for path in paths], default=inf)
+    def _is_better(self, found: Paths, used: Paths) -> bool:
+        """By enough to change paths that work."""
+        ways, worth_it = self._ways, 1 - self._options.improvement
+        new_s, old_s = ways.first_s(found), ways.first_s(used)
+        if new_s <= worth_it * old_s:
+            return True
+        if not self._multipath:
+            return False
+        if ways.available(found) - ways.available(used) >= WORTHWHILE_GAIN:
+            return True
+        return new_s <= old_s and ways.last_s(found) <= worth_it * ways.last_s(used)
 
     # ---- what shall it be?
 
-    def _choose(self, key: Key, view: View) -> tuple[BrokerPath, ...]:
-        target, deadline_s, level = key
-        options = self._options
-        if target == view.me:
-            return ()  # only nonsense from the wire owes something to the broker that holds it
-        if not self._multipath:
-            best = shortest_from(self._delays, view.me).path_to(target)
-            return (best,) if best else ()
-        if target not in self._candidates:
-            self._candidates[target] = Candidates(self._delays, view.me, target, options.choices)
-        ranked, works = self._candidates[target].within(deadline_s), self._works
-        return enough(ranked, works, level, options.most_paths) if level else pair(ranked, works)
+    def _change(self, flow: Flow, key: Key) -> None:
+        aim_s, (target, level) = self._aim_s(key), key[:2]
+        self._adopt(flow, key, self._ways.choose(target, aim_s, level), aim_s)
 
-    def _adopt(self, flow: Flow, key: Key, paths: tuple[BrokerPath, ...]) -> None:
-        _, deadline_s, level = key
-        flow.paths, flow.budgets = paths, ()
-        slowest_s = max([delay_of(self._delays, path) for path in paths], default=inf)
-        if slowest_s <= deadline_s < inf:
-            flow.budgets = tuple(budget(self._delays, path, deadline_s) for path in paths)
-        available = any_works(paths, self._works) if level else 1.0
-        trouble, warning = _trouble(key, paths, self._delay_s(paths), available)
-        flow.warning = warning if trouble != flow.trouble else ""
-        flow.trouble = trouble
+    def _adopt(self, flow: Flow, key: Key, paths: Paths, deadline_s: float) -> None:
+        ways, level = self._ways, key[1]
+        flow.paths, flow.budgets, flow.deadline_s = paths, (), deadline_s
+        if ways.last_s(paths) <= deadline_s < inf:
+            flow.budgets = tuple([budget(ways.delays, path, deadline_s) for path in paths])
+        available = ways.available(paths) if level else 1.0
+        told, flow.troubles, said = flow.troubles, {}, list[str]()
+        for kind, how_bad, words in troubles(key, paths, ways.first_s(paths), available):
+            flow.troubles[kind] = how_bad
+            if how_bad > told.get(kind, -inf):
+                said.append(words)
+        flow.warning = " ".join(said)
 
 
-def budget(delays: Graph, path: BrokerPath, deadline_s: float) -> Budget:
-    """The latency margin, split equally among the links of a path that meets the deadline."""
-    expected_s = tuple(delays[a][b] for a, b in pairwise(path))
-    share_s = max(0.0, deadline_s - sum(expected_s)) / len(expected_s)
-    return Budget(path[-1], share_s, expected_s)
-
-
-def _independent(paths: tuple[BrokerPath, ...]) -> bool:
+def _independent(paths: Paths) -> bool:
     """Does no failure break two of them?"""
     return all(disjoint(a, b) for a, b in combinations(paths, 2))
-
-
-def _trouble(
-    key: Key, paths: tuple[BrokerPath, ...], best_s: float, available: float
-) -> tuple[str, str]:
-    """What kind of trouble a flow is in, and how one says it."""
-    target, deadline_s, level = key
-    if not paths:
-        return "unreachable", f"No path to {target} is known: messages to it cannot leave."
-    if best_s > deadline_s:
-        return "late", (
-            f"No path to {target} meets its deadline: the best takes {best_s * 1000:.1f} ms, and "
-            f"{deadline_s * 1000:g} ms are allowed. Messages go by it all the same."
-        )
-    if available < level:
-        return "unavailable", (
-            f"Paths to {target} are less available than asked for: {len(paths)} of them work with "
-            f"a probability of {available:.4f}, not {level:g}, and no more help."
-        )
-    return "", ""

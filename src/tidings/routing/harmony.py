@@ -26,7 +26,8 @@ from tidings.core.message import Budget, Parcel
 from tidings.core.paths import BrokerPath, Graph, shortest_from
 from tidings.core.trace import Reason
 from tidings.routing.base import Hop, Route, View
-from tidings.routing.flows import Flow, Flows
+from tidings.routing.flow import Flow
+from tidings.routing.flows import Flows
 from tidings.routing.multipath import planned
 from tidings.routing.options import Options
 from tidings.routing.trees import usable_delays
@@ -60,6 +61,7 @@ class Harmony:
     def _depart(self, parcel: Parcel, view: View, now: float) -> Route:
         """One copy by the first path to each destination, then those by the second, and so on."""
         flows = {d.broker: self._flows.get(d, view, now) for d in parcel.destinations}
+        stranded = [d for d in parcel.destinations if not flows[d.broker].paths]
         hops: list[Hop] = []
         copies = max([len(flow.paths) for flow in flows.values()], default=0)
         if parcel.rounds:
@@ -67,12 +69,12 @@ class Harmony:
         for copy in range(copies):
             owed = tuple([d for d in parcel.destinations if len(flows[d.broker].paths) > copy])
             paths = {d.broker: flows[d.broker].paths[copy] for d in owed}
-            # The flows use only links that are up, so nobody is stranded here.
             route = planned(owed, paths, view, ())
             hops += [_budgeted(hop, flows, copy) for hop in route.hops]
-        stranded = tuple([d for d in parcel.destinations if not flows[d.broker].paths])
+            if copy == 0:
+                stranded += route.stranded  # flows use links that are up, so there should be none
         warning = " ".join([said for flow in flows.values() if (said := flow.say())])
-        return Route(tuple(hops), stranded, warning=warning)
+        return Route(tuple(hops), tuple(stranded), warning=warning)
 
     def _around(self, parcel: Parcel, owed: tuple[Destination, ...], view: View) -> Route:
         """By the shortest way to where this message has not been."""
