@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.attempts import in_real_time
 from support.triangle import Story, triangle
 
 DARK_S, LIGHT_S, END_S = 3.0, 8.0, 11.0
@@ -16,21 +17,19 @@ NOTICED_WITHIN_S = 4.0  # three probes a second apart, the first up to a second 
 pytestmark = pytest.mark.timing
 
 
-def dark(folder: Path) -> Story:
-    return triangle(folder, END_S, {"outages": [[DARK_S, LIGHT_S]]}, **PROBING)
-
-
 def test_a_dark_link_costs_no_message_and_hardly_any_time(tmp_path: Path) -> None:
-    story = dark(tmp_path / "dark")
-    assert story.lost == story.repeated == 0
-    healthy = [story.between(0.0, DARK_S)]
-    if story.within(PATIENCE_S) < IN_TIME or healthy[0].alone < ALONE:  # or is the machine busy?
-        healthy.append(triangle(tmp_path / "control", END_S, {}, **PROBING))
-        if story.within(PATIENCE_S) < IN_TIME and healthy[1].within(PATIENCE_S) < IN_TIME:
-            story = dark(tmp_path / "again")
-    assert story.lost == story.repeated == 0
+    def dark(attempt: int) -> Story:
+        outage = {"outages": [[DARK_S, LIGHT_S]]}
+        story = triangle(tmp_path / str(attempt), END_S, outage, **PROBING)
+        assert story.lost == story.repeated == 0
+        return story
+
+    in_real_time(dark, judge)
+
+
+def judge(story: Story) -> None:
     assert story.within(PATIENCE_S) >= IN_TIME
-    assert max(part.alone for part in healthy) >= ALONE
+    assert story.between(0.0, DARK_S).alone >= ALONE
     probed(story)
 
 

@@ -6,10 +6,10 @@ it after two or three answers, which take 200 ms each, and 50 ms lie between two
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.attempts import in_real_time
 from support.two_worlds import Account, live, simulated
 
 from tidings.sim.faults import outages
@@ -26,12 +26,18 @@ def test_only_the_link_that_is_meant_to_becomes_slow() -> None:
     assert {ends: spells[0][0] for ends, spells in slow.items() if spells} == {("n2", "n5"): JUMP_S}
 
 
+def test_the_source_leaves_a_path_that_exceeds_its_budget_within_a_second(tmp_path: Path) -> None:
+    leaves_in_time(simulated(JUMP, tmp_path))
+
+
 @pytest.mark.timing
-@pytest.mark.parametrize("world", [simulated, live])
-def test_the_source_leaves_a_path_that_exceeds_its_budget_within_a_second(
-    tmp_path: Path, world: Callable[[Path, Path], Account]
+def test_a_live_source_leaves_a_path_that_exceeds_its_budget_within_a_second(
+    tmp_path: Path,
 ) -> None:
-    account = world(JUMP, tmp_path / "traces")
+    in_real_time(lambda attempt: live(JUMP, tmp_path / str(attempt)), leaves_in_time)
+
+
+def leaves_in_time(account: Account) -> None:
     before, after = first_hops(account, "qos-path/t1")
     assert share(before, "n5") > 0.98
     assert share(after, "n5") == 0

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from statistics import median
+from typing import Any, TypeVar
 
 import pytest
 import uvloop
+from support.attempts import in_real_time
 
 from tidings.broker.effects import Send
 from tidings.broker.frames import Data, Probe
@@ -14,6 +16,8 @@ from tidings.core.rng import Draws
 from tidings.core.weather import Conditions, LinkWeather
 from tidings.live.clock import wall_clock
 from tidings.live.emulation import Emulation, Origin
+
+T = TypeVar("T")
 
 
 class Outlet:
@@ -29,9 +33,19 @@ class Outlet:
         self.rooms.append((self.clock(), room_bytes))
 
 
-def run(doing: Coroutine[Any, Any, None]) -> None:
+def run(doing: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(doing)
+        return runner.run(doing)
+
+
+def never_early(late_s: list[float]) -> list[float]:
+    """What no busy machine excuses."""
+    assert min(late_s) > -0.002
+    return late_s
+
+
+def hardly_late(late_s: list[float]) -> None:
+    assert max(late_s) < 0.010
 
 
 def data(message_id: int, size_bytes: int = 100) -> Send:
@@ -48,7 +62,7 @@ def emulated(
 
 @pytest.mark.timing
 def test_frames_arrive_after_the_delay_and_in_order() -> None:
-    async def main() -> None:
+    async def lateness_s() -> list[float]:
         outlet = Outlet()
         link = emulated(outlet, Conditions(0.05))
         sent_at = []
@@ -58,11 +72,12 @@ def test_frames_arrive_after_the_delay_and_in_order() -> None:
             await asyncio.sleep(0.002)
         await asyncio.sleep(0.08)
         assert [frame for _, frame in outlet.arrived] == [bytes([n]) for n in range(20)]
-        late = [at - sent - 0.05 for (at, _), sent in zip(outlet.arrived, sent_at, strict=True)]
-        assert min(late) > -0.002
-        assert sorted(late)[10] < 0.003
+        return [at - sent - 0.05 for (at, _), sent in zip(outlet.arrived, sent_at, strict=True)]
 
-    run(main())
+    def judge(late_s: list[float]) -> None:
+        assert median(late_s) < 0.003
+
+    in_real_time(lambda _: never_early(run(lateness_s())), judge)
 
 
 def test_the_same_frames_are_lost_as_in_the_simulator() -> None:
@@ -95,7 +110,7 @@ def test_outages_are_counted_from_the_beginning_of_the_run_and_none_before_it() 
 
 @pytest.mark.timing
 def test_a_limited_link_takes_one_parcel_at_a_time_at_its_rate() -> None:
-    async def main() -> None:
+    async def lateness_s() -> list[float]:
         outlet = Outlet()
         link = emulated(outlet, Conditions(0.01, rate_bytes_per_s=10_000))
         assert link.room_bytes == 1.0
@@ -103,11 +118,11 @@ def test_a_limited_link_takes_one_parcel_at_a_time_at_its_rate() -> None:
         link.send(data(1, size_bytes=500), b"x", sent_at)
         await asyncio.sleep(0.1)
         ((ready_at, room_bytes),) = outlet.rooms
+        ((arrived_at, _),) = outlet.arrived
         assert room_bytes == 1.0
-        assert ready_at - sent_at == pytest.approx(0.05, abs=0.01)
-        assert outlet.arrived[0][0] - sent_at == pytest.approx(0.06, abs=0.01)
+        return [ready_at - sent_at - 0.05, arrived_at - sent_at - 0.06]
 
-    run(main())
+    in_real_time(lambda _: never_early(run(lateness_s())), hardly_late)
 
 
 def test_conditions_change_at_run_time() -> None:
@@ -128,28 +143,28 @@ STEPPED = Conditions(0.0, delay_steps=((30.0, 0.12), (60.0, 0.06)), repeat_s=120
 
 
 @pytest.mark.timing
-def test_a_delay_that_moves_is_the_same_as_in_the_simulator() -> None:
-    async def main() -> None:
-        for started_ago_s in (5.0, 35.0, 65.0, 125.0, 155.0, 305.0):
-            outlet, simulated = Outlet(), LinkWeather("a", "b", STEPPED, Draws(7))
-            link = emulated(outlet, STEPPED, started_ago_s)
-            sent_at = outlet.clock()
-            link.send(data(1), b"data", sent_at)
-            link.send(Send("b", Probe(1), 64, 1), b"probe", sent_at)
-            await asyncio.sleep(0.15)
-            expected_s = simulated.arrival(100, 1, 1, started_ago_s)
-            assert [frame for _, frame in outlet.arrived] == [b"data", b"probe"]
-            for at, _ in outlet.arrived:
-                assert at - sent_at == pytest.approx(expected_s - started_ago_s, abs=0.01)
+@pytest.mark.parametrize("started_ago_s", [5.0, 35.0, 65.0, 125.0, 155.0, 305.0])
+def test_a_delay_that_moves_is_the_same_as_in_the_simulator(started_ago_s: float) -> None:
+    async def lateness_s() -> list[float]:
+        outlet, simulated = Outlet(), LinkWeather("a", "b", STEPPED, Draws(7))
+        link = emulated(outlet, STEPPED, started_ago_s)
+        sent_at = outlet.clock()
+        link.send(data(1), b"data", sent_at)
+        link.send(Send("b", Probe(1), 64, 1), b"probe", sent_at)
+        await asyncio.sleep(0.15)
+        expected_s = simulated.arrival(100, 1, 1, started_ago_s)
+        assert expected_s is not None
+        assert [frame for _, frame in outlet.arrived] == [b"data", b"probe"]
+        return [at - sent_at - (expected_s - started_ago_s) for at, _ in outlet.arrived]
 
-    run(main())
+    in_real_time(lambda _: never_early(run(lateness_s())), hardly_late)
 
 
 def test_a_frame_sent_after_a_step_down_overtakes_one_sent_before_it() -> None:
     async def main() -> None:
         outlet = Outlet()
         link = emulated(outlet, Conditions(0.3, delay_steps=((60.0, 0.0),)), 60.0)
-        now = outlet.clock()
+        now = link._origin.started_at + 60.0  # on the step, however long ago we asked for it
         link.send(data(1), b"slow", now - 0.2)  # a moment before the step
         link.send(data(2), b"fast", now)
         await asyncio.sleep(0.2)

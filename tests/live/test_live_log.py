@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -332,13 +332,19 @@ def test_a_segment_that_cannot_be_made_leaves_no_file_open(
             raise OSError(28, "No space left on device")
         os.write(file, data)
 
-    before = len(os.listdir("/proc/self/fd"))
     log = a_log(tmp_path, keep_bytes=4096)
     monkeypatch.setattr(message_log, "write_all", no_new_segment)
     filled(log, 12)
     assert "No space left on device" in log.stopped
     log.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert [place for place in open_files() if place.is_relative_to(tmp_path)] == []
+
+
+def open_files() -> Iterator[Path]:
+    """Of this process; threads of other tests may close theirs meanwhile."""
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            yield entry.readlink()
 
 
 def test_a_disk_that_is_too_slow_stops_the_log(
@@ -421,7 +427,7 @@ LOGS = [{"name": "orders", "topic": "orders/#", "flush_s": 0.02}]
 
 
 def ask(port: int, target: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", target)
         answer = connection.getresponse()
@@ -470,7 +476,7 @@ def test_a_log_gets_what_any_broker_of_the_overlay_publishes_once(tmp_path: Path
         one = by_topic["orders/1"]
         assert (one.deadline_s, one.price) == (0.5, 3.0)
         assert ("colour", "red") in one.properties
-    assert found[0]["orders/1"].age_s == 0.0 < found[1]["orders/1"].age_s < 1.0
+    assert found[0]["orders/1"].age_s == 0.0 < found[1]["orders/1"].age_s < 60.0
     assert found[0]["orders/1"].message == found[1]["orders/1"].message
 
 
@@ -517,8 +523,10 @@ def test_a_clean_stop_writes_what_waits_behind_the_slow_write_of_another_log(
         client = PahoClient(overlay.port("b"))
         for number in range(3):
             client.publish("t", str(number))
-        assert began.wait(10)
-        time.sleep(0.1)  # both have taken what there was, and only one is being written
+        assert began.wait(60)
+        kept = [entry.kept for entry in overlay.brokers["b"].logs.by_name.values()]
+        eventually(lambda: [log._next for log in kept] == [3, 3])
+        time.sleep(0.1)  # most likely both have taken some of it, and only one is being written
         client.close()
         overlay.stop("b")
     for name in ("one", "two"):
@@ -640,7 +648,7 @@ def test_logs_are_listed_and_read_in_pieces(log_port: int) -> None:
 
 
 def say(port: int, data: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
         sock.sendall(data)
         sock.shutdown(socket.SHUT_WR)
         said = b""
@@ -684,7 +692,7 @@ def test_a_connection_serves_several_requests_until_told_to_close(log_port: int)
 
 def test_too_many_readers_are_turned_away(log_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_server, "MAX_CONNECTIONS", 1)
-    with socket.create_connection(("127.0.0.1", log_port), timeout=10) as first:
+    with socket.create_connection(("127.0.0.1", log_port), timeout=60) as first:
         first.sendall(b"GET /log HTTP/1.1\r\n\r\n")
         assert first.recv(100).startswith(b"HTTP/1.1 200")
         assert ask(log_port, "/log")[0] == 503
@@ -695,10 +703,10 @@ def test_a_reader_too_many_is_turned_away_before_it_has_said_a_word(
     log_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_server, "MAX_CONNECTIONS", 1)
-    with socket.create_connection(("127.0.0.1", log_port), timeout=10) as first:
+    with socket.create_connection(("127.0.0.1", log_port), timeout=60) as first:
         first.sendall(b"GET /log HTTP/1.1\r\n\r\n")
         assert first.recv(100).startswith(b"HTTP/1.1 200")
-        with socket.create_connection(("127.0.0.1", log_port), timeout=5) as second:
+        with socket.create_connection(("127.0.0.1", log_port), timeout=60) as second:
             said = b"".join(iter(lambda: second.recv(1000), b""))
         assert said.startswith(b"HTTP/1.1 503")
         assert b"try again later" in said
@@ -708,13 +716,13 @@ def test_a_reader_too_many_is_turned_away_before_it_has_said_a_word(
 def test_a_reader_that_takes_nothing_is_cut_off_and_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_server, "TAKEN_WITHIN_S", 0.3)
+    monkeypatch.setattr(log_server, "TAKEN_WITHIN_S", 2.0)
     with a_broker(tmp_path) as overlay:
         client, port = PahoClient(overlay.port("b")), overlay.brokers["b"].log_port
         for _ in range(8):
             client.publish("orders/1", b"x" * 900_000)
         eventually(lambda: offsets(port, "orders")["next"] == 8)
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             slow.sendall(b"GET /log/orders?from=0 HTTP/1.1\r\n\r\n" * 20)
             assert len(records(port, "orders", 7)) == 1

@@ -42,7 +42,7 @@ class Impostor:
 
     def __init__(self, port: int) -> None:
         self.heard: list[Hello | Frame] = []
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=5)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self._incarnation, self._version = int(time.time()), 0  # after the n1 that was there
         self._thread = threading.Thread(target=self._listen)
         self.say(Hello("n1"))

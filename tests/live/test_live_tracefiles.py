@@ -53,13 +53,56 @@ def test_a_restart_goes_on_numbering_and_clears_the_remains_of_a_crash(tmp_path:
         trace = TraceFiles(tmp_path, "run", "n1")
         record(trace, published(number))
         trace.close()
-        (tmp_path / "published" / ".run-n1-000007.parquet").touch()
+        (tmp_path / "published" / ".run_n1-000007.parquet").touch()
     other = TraceFiles(tmp_path, "run", "n10")
     other.close()
     TraceFiles(tmp_path, "run", "n1").close()
     names = sorted(path.name for path in (tmp_path / "published").iterdir())
     assert names == ["run-n1-000000.parquet", "run-n1-000001.parquet"]
     assert messages(tmp_path) == [1, 2]
+
+
+def test_a_broker_that_starts_leaves_alone_what_another_is_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace, write = TraceFiles(tmp_path, "a", "b-c"), pq.write_table
+
+    def written_while_others_start(*arguments: object, **options: object) -> None:
+        write(*arguments, **options)
+        for run, broker in (("a", "b"), ("a-b", "c")):  # one is shorter, one has the same names
+            TraceFiles(tmp_path, run, broker).close()
+
+    monkeypatch.setattr(pq, "write_table", written_while_others_start)
+    record(trace, published(1))
+    trace.close()
+    assert trace.lost_rows == 0
+    assert messages(tmp_path) == [1]
+
+
+def test_brokers_whose_names_are_the_same_together_overwrite_nothing(tmp_path: Path) -> None:
+    traces = [TraceFiles(tmp_path, "a", "b-c"), TraceFiles(tmp_path, "a-b", "c")]
+    for number in range(6):
+        record(traces[number % 2], published(number))
+        traces[number % 2].flush()
+    for trace in traces:
+        trace.close()
+    assert sorted(messages(tmp_path)) == list(range(6))
+    names = sorted(path.name for path in (tmp_path / "published").iterdir())
+    assert names == [f"a-b-c-{number:06}.parquet" for number in range(6)]
+
+
+def test_without_links_a_segment_still_gets_a_name_that_nobody_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr("os.link", refused)
+    traces = [TraceFiles(tmp_path, "a", "b-c"), TraceFiles(tmp_path, "a-b", "c")]
+    for number, trace in enumerate(traces):
+        record(trace, published(number))
+        trace.close()
+    assert sorted(messages(tmp_path)) == [0, 1]
 
 
 def test_a_reader_sees_whole_rows_only_while_segments_are_written(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tidings.mqtt.codec import encode_publish
 from tidings.mqtt.packets import Connect, Publish, Subscribe, Unsubscribe
 from tidings.mqtt.session import Closed, Request, Session
 
-PATIENCE_S = 5.0
+PATIENCE_S = 30.0
 VERSIONS = {paho.MQTTv311: "mqttv311", paho.MQTTv5: "mqttv5"}
 
 
@@ -206,7 +206,7 @@ def test_a_paho_client_of_5_is_told_why_it_is_cut_off(server: Server, connect) -
 @pytest.mark.parametrize("version", VERSIONS.values())
 def test_mosquitto_clients_publish_and_subscribe(server: Server, version: str) -> None:
     where = ["-h", "127.0.0.1", "-p", str(server.port), "-V", version]
-    command = ["mosquitto_sub", *where, "-t", "a/#", "-C", "2", "-F", "%t %p", "-W", "5"]
+    command = ["mosquitto_sub", *where, "-t", "a/#", "-C", "2", "-F", "%t %p", "-W", "30"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as subscriber:
         server.subscribed.get(timeout=PATIENCE_S)
         extras = ["-D", "publish", "user-property", "price", "2"] if version == "mqttv5" else []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.attempts import in_real_time
 from support.harmony import SUBSCRIBERS, VERSIONS, load, subscription
 from support.two_worlds import Account, live, simulated
 
@@ -19,50 +20,57 @@ RATE_PER_S = 20.0
 PROBE_EVERY_S, RETRY_EVERY_S, OUTAGE_S = 0.5, 0.1, 2.8  # as in the scenario
 A_PERIOD = PROBE_EVERY_S * RATE_PER_S + 1  # of messages
 MEDIAN_S, P95_S = 0.005, 0.015  # how far apart the two worlds may be, as in `test_two_worlds`
-ATTEMPTS = 3  # to find the machine at rest
 HIT = ("n5", "t1")  # whose direct path fails
 
 # How many probing periods of messages the two worlds may differ by in loss: direct messages are
 # lost until the link is known to work again; those by chosen paths until it is known to fail.
 UNSURE = {"direct": 1, "best-path": 1, "qos-path": 1, "qos-multipath": 0, "persistent": 0}
 
+# Their paths do not depend on how long a busy machine makes a link look, so losses do not either.
+STEADY = ("direct", "persistent")
+
+# How much earlier or later still the slowest messages of the subscription that is hit may come.
+# What waits for the link waits until it is known to work; who reroutes waits for a timer first, and
+# that has learned from the answers of a machine that may be busy.
+WAITS_S = {"persistent": (PROBE_EVERY_S + RETRY_EVERY_S,) * 2, "rerouted": (0.0, 0.1)}
+
 pytestmark = pytest.mark.timing
 
+Worlds = tuple[Account, Account]  # theory, practice
 
-def both(folder: Path, versions: tuple[str, ...], reroute: bool) -> tuple[Account, Account]:
+
+def both(folder: Path, versions: tuple[str, ...], reroute: bool) -> Worlds:
     text, setting = SCENARIO.read_text(), f"reroute = {str(reroute).lower()}\n"
     assert "[broker.harmony]\n" in text
     path = folder / "scenario.toml"
     text = text.replace("[broker.harmony]\n", "[broker.harmony]\n" + setting)
     path.write_text(text + load(versions, RATE_PER_S))
     theory = simulated(path, folder / "sim")
-    for attempt in range(ATTEMPTS):
+    sure = {
+        subscription(version, *pair)
+        for version in versions
+        for pair in SUBSCRIBERS
+        if reroute or (version in STEADY and pair != HIT)
+    }
+
+    def observe(attempt: int) -> Worlds:
         practice = live(path, folder / f"live-{attempt}")
-        if is_quiet(theory, practice):
-            break
-    return theory, practice
+        assert practice.wanted == theory.wanted
+        differing = practice.delivered ^ theory.delivered
+        assert {name for _, _, name in differing} & sure == set()
+        return theory, practice
+
+    def judge(worlds: Worlds) -> None:
+        for version in versions:
+            agree(worlds, version, reroute)
+
+    return in_real_time(observe, judge)
 
 
-def is_quiet(theory: Account, practice: Account) -> bool:
-    """Or is the machine so busy that even messages that nothing happens to take too long?"""
-    return all(
-        practice.subscribers[name].delay_p95_s - told.delay_p95_s <= P95_S
-        for name, told in theory.subscribers.items()
-        if not name.startswith(HIT[0])
-    )
-
-
-@pytest.fixture(scope="module")
-def as_published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Account, Account]:
-    """All versions of the paper in one run of each world."""
-    return both(tmp_path_factory.mktemp("versions"), tuple(VERSIONS), reroute=False)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_loses_and_takes_the_same_in_both_worlds(
-    as_published: tuple[Account, Account], version: str
-) -> None:
-    theory, practice = as_published
+def agree(worlds: Worlds, version: str, reroute: bool) -> None:
+    """On what became of the messages of a version."""
+    theory, practice = worlds
+    waits_s = WAITS_S.get("rerouted" if reroute else version, (0.0, 0.0))
     for broker, topic in SUBSCRIBERS:
         name = subscription(version, broker, topic)
         hit = (broker, topic) == HIT
@@ -70,14 +78,26 @@ def test_a_version_loses_and_takes_the_same_in_both_worlds(
         unsure = UNSURE[version] * A_PERIOD if hit else 0
         assert found.expected == told.expected == 9 * RATE_PER_S
         assert found.delivered == pytest.approx(told.delivered, abs=unsure), name
-        waits_s = PROBE_EVERY_S + RETRY_EVERY_S if version == "persistent" and hit else 0.0
         assert found.delay_p50_s == pytest.approx(told.delay_p50_s, abs=MEDIAN_S), name
-        assert found.delay_p95_s == pytest.approx(told.delay_p95_s, abs=P95_S + waits_s), name
+        earlier_s, later_s = waits_s if hit else (0.0, 0.0)
+        late_s = found.delay_p95_s - told.delay_p95_s
+        assert -P95_S - earlier_s <= late_s <= P95_S + later_s, name
 
 
-def test_the_failure_costs_each_version_what_the_paper_says(
-    as_published: tuple[Account, Account],
+@pytest.fixture(scope="module")
+def as_published(tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    """All versions of the paper in one run of each world."""
+    return both(tmp_path_factory.mktemp("versions"), tuple(VERSIONS), reroute=False)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_loses_and_takes_the_same_in_both_worlds(
+    as_published: Worlds, version: str
 ) -> None:
+    agree(as_published, version, reroute=False)
+
+
+def test_the_failure_costs_each_version_what_the_paper_says(as_published: Worlds) -> None:
     for world in as_published:
         got = {version: world.subscribers[subscription(version, *HIT)] for version in VERSIONS}
         lost = {version: row.expected - row.delivered for version, row in got.items()}
@@ -91,11 +111,5 @@ def test_the_failure_costs_each_version_what_the_paper_says(
 def test_hop_by_hop_rerouting_loses_nothing_and_takes_the_same_in_both_worlds(
     tmp_path: Path,
 ) -> None:
-    versions = ("qos-path", "qos-multipath")
-    theory, practice = both(tmp_path, versions, reroute=True)
+    theory, practice = both(tmp_path, ("qos-path", "qos-multipath"), reroute=True)
     assert theory.lost == practice.lost == []
-    for name, told in theory.subscribers.items():
-        found = practice.subscribers[name]
-        assert found.expected == told.expected
-        assert found.delay_p50_s == pytest.approx(told.delay_p50_s, abs=MEDIAN_S), name
-        assert found.delay_p95_s == pytest.approx(told.delay_p95_s, abs=P95_S), name

@@ -1,5 +1,6 @@
 """The headline figures are what a person would compute by hand from the rows."""
 
+import time
 from math import inf, isnan
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.segments import a_moment, rows_in
 from support.traces import (
     BY_HAND,
     Tables,
@@ -25,8 +27,10 @@ from support.traces import (
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, Row, arrow_schema
+from tidings.live.tracefiles import TraceFiles
 from tidings.pipeline import headline
-from tidings.pipeline.headline import outcomes, per_subscriber, read_tables, summary
+from tidings.pipeline.headline import outcomes, per_subscriber, read_run, read_tables, summary
+from tidings.pipeline.jobs.compact import compact
 from tidings.pipeline.outcomes import GRAIN_S
 
 BROKERS = ("b1", "b2", "b3")
@@ -144,8 +148,9 @@ def test_outcomes_equal_those_of_looking_each_pair_up(
 def looked_up(message: int, at: float, wish: str, rows: list[Row]) -> tuple[object, ...]:
     """The outcome of one pair, by going through all rows."""
     of_type = {name: [row for row in rows if type(row) is kind] for name, kind in TABLES.items()}
-    wishes = [(r.at, r.deadline_s) for r in of_type["subscribed"] if r.subscription == wish]
-    deadline_s = max(wishes, default=(0.0, inf))[1]
+    wishes = sorted((r.at, r.deadline_s) for r in of_type["subscribed"] if r.subscription == wish)
+    held = [asked for asked in wishes if asked[0] <= at] or wishes[:1] or [(0.0, inf)]
+    deadline_s = held[-1][1]
     arrived = [
         (r.at, r.hops)
         for r in of_type["delivered"]
@@ -185,6 +190,54 @@ def test_rows_of_another_version_are_refused(tmp_path: Path) -> None:
     write_tables(tmp_path, {"carried": rows})
     with pytest.raises(ConfigError, match=r"rows\.parquet.*version.*'999'"):
         read_tables(tmp_path)
+
+
+def test_a_run_is_read_without_a_look_at_what_else_lies_in_the_folder(tmp_path: Path) -> None:
+    tables = tables_of({"new-1": BY_HAND})
+    write_tables(tmp_path, tables, "new-1-b1-000000")
+    write_tables(tmp_path, tables_of({"old-1": BY_HAND}), "old-1-b1-000000")
+    write_tables(tmp_path, tables_of({"new-1-x": BY_HAND}), "new-1-x-b1-000000")
+    (tmp_path / "published" / "old-1-b1-000001.parquet").write_bytes(b"cut")
+    (tmp_path / "probed").mkdir()
+    (tmp_path / "probed" / "new-1-b1-000001.parquet").write_bytes(b"no figure needs it")
+    found, problems = read_run(tmp_path, "new-1")
+    assert problems == []
+    assert found == {name: tables[name] for name in found}
+    assert summary(found) == summary(tables)
+    assert per_subscriber(found) == per_subscriber(tables)
+
+
+def test_a_bad_file_of_a_run_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    for number in range(4):
+        rows = [a_publication(number, float(number), (X,))]
+        write_tables(tmp_path, tables_of({"r": rows}), f"r-b1-{number:06}")
+    bad = tmp_path / "published" / "r-b1-000002.parquet"
+    bad.write_bytes(bad.read_bytes()[:-20])
+    found, (problem,) = read_run(tmp_path, "r")
+    assert found["published"]["message"].to_pylist() == [0, 1, 3]
+    assert str(bad) in problem
+
+
+def test_a_run_that_is_gathered_while_it_ends_is_read_once(tmp_path: Path) -> None:
+    run = "a b:c%20"  # no file can have this name
+    for number in range(4):
+        trace = TraceFiles(tmp_path, run, "b1")
+        for row in a_moment(number):
+            trace.rows[type(row)].append(row)
+        trace.close()
+    before, _ = read_run(tmp_path, run)
+    assert compact(tmp_path, 0.0, time.time() + 1.0).segments == 6
+    after, problems = read_run(tmp_path, run)
+    assert before["published"].num_rows == 8
+    assert {name: rows_in(rows) for name, rows in after.items()} == {
+        name: rows_in(rows) for name, rows in before.items()
+    }
+    assert problems == []
+
+
+def test_a_run_that_left_nothing_has_empty_tables(tmp_path: Path) -> None:
+    found, problems = read_run(tmp_path, "r")
+    assert (summary(found).expected, problems) == (0, [])
 
 
 def test_what_was_carried_before_any_outcome_counts_nobody() -> None:

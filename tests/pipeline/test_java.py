@@ -142,7 +142,7 @@ def test_spark_runs_on_the_java_that_pip_installed(tmp_path: Path) -> None:
         [sys.executable, "-W", "error", "-c", SPARK_JOB, str(tmp_path / "rows")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     assert finished.returncode == 0, finished.stderr
     answer = json.loads(finished.stdout)

@@ -40,7 +40,7 @@ from tidings.pipeline.transforms.metrics import FIGURES
 from tidings.sim.scenario import Links, Scenario
 from tidings.sim.world import Result, simulate
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 # About a second of work for each point, so that a signal finds the sweep in the middle.
 SLOWER = TINY_SCENARIO.replace("seconds = 3", "seconds = 400")
@@ -381,13 +381,13 @@ def test_points_that_finished_survive_a_kill_and_an_interrupt(
     process = start_sweep(spec, out)
     wait_for(lambda: len(point_files(out)) >= 1, process)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=180)
     survived = point_files(out)
 
     process = start_sweep(spec, out)
     wait_for(lambda: len(point_files(out)) >= len(survived) + 2, process)
     process.send_signal(signal.SIGINT)
-    said, complaints = process.communicate(timeout=60)
+    said, complaints = process.communicate(timeout=180)
     assert process.returncode == 130, complaints
     kept = point_files(out)
     assert set(survived) < set(kept)
@@ -417,7 +417,7 @@ def test_sigterm_to_the_whole_group_ends_a_sweep_as_ctrl_c_does(
     wait_for(lambda: out.exists() and len(point_files(out)) >= points_before, process)
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGTERM)
-    said, complaints = process.communicate(timeout=60)  # its pipes close when the JVM has ended
+    said, complaints = process.communicate(timeout=180)  # its pipes close when the JVM has ended
     assert (process.returncode, complaints) == (130, "")
     kept = len(point_files(out))
     assert points_before <= kept < 16

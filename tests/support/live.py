@@ -23,7 +23,7 @@ from tidings.live.server import LiveBroker
 
 T = TypeVar("T")
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 FIRST_PORT, WORKERS, PORTS_OF_A_WORKER = 20_000, 16, 750
 
 
@@ -213,9 +213,9 @@ class PahoClient:
     def vanish(self) -> None:
         """Loses the connection without a word."""
         sock = self.client.socket()
-        assert sock is not None
         self.client.loop_stop()
-        sock.close()
+        if sock is not None:  # or the broker has vanished before
+            sock.close()
 
 
 def _user_properties(kind: int, pairs: dict[str, str]) -> Properties:

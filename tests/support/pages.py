@@ -16,7 +16,8 @@ def python_blocks(page: Path) -> list[str]:
 
 def package_with_strategy(page: Path, folder: Path) -> Path:
     """A copy of the package in which a reader has followed the page; what PYTHONPATH names."""
-    shutil.copytree(ROOT / "src" / "tidings", folder / "tidings")
+    source, compiled = ROOT / "src" / "tidings", shutil.ignore_patterns("__pycache__")
+    shutil.copytree(source, folder / "tidings", ignore=compiled)
     module, line = python_blocks(page)
     routing = folder / "tidings" / "routing"
     (routing / "second_chance.py").write_text(module)

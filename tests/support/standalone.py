@@ -15,13 +15,15 @@ import pyspark
 from tidings.pipeline.java import java_home
 
 HOST = "127.0.0.1"
-STARTS_WITHIN_S = 60.0
+STARTS_WITHIN_S = 180.0
 FRUGAL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # of a JVM that lives for a minute
 DEPLOY = "org.apache.spark.deploy"
 
 # Runs a command until its own input ends, as it does when we end, even if we are killed; then the
 # command and all that it has started go at once.
 LEASH = ("sh", "-c", '"$@" & cat; kill -KILL 0', "leash")
+
+REGISTERED = "Successfully registered with driver"  # as an executor says it in its log
 
 
 class Cluster:
@@ -45,8 +47,10 @@ class Cluster:
             self._said(name, "(registered with master)")
 
     def executors(self) -> list[int]:
-        """How many executors each worker has started, for all applications so far."""
-        return [len(list(work.glob("*/*"))) for work in sorted((self._folder / "work").iterdir())]
+        """Of each worker, how many have reported for work, in all applications so far: the driver
+        does not miss one that is gone before that."""
+        works = sorted((self._folder / "work").iterdir())
+        return [sum(REGISTERED in log.read_text() for log in w.glob("*/*/stderr")) for w in works]
 
     def kill_last_worker(self) -> None:
         """The power fails: neither the worker nor what it started gets to do anything more."""

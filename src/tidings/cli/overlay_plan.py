@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct
@@ -31,8 +33,9 @@ class Plan(Struct, frozen=True):
     load: Load
 
 
-def plan(scenario: Scenario, run: str, traces: Path) -> Plan:
-    """Ports are chosen now; a port that is taken is an error that says what to do."""
+def plan(scenario: Scenario, run: str, traces: Path, reserved: ExitStack | None = None) -> Plan:
+    """Ports are chosen now, and nobody else is given those of links until `reserved` closes; a port
+    that is taken is an error that says what to do."""
     from_file = traces == Path(scenario.live.traces)
     writable_folder(traces, f"{scenario.source}: live.traces" if from_file else "--traces")
     overlay = scenario.overlay()
@@ -41,7 +44,7 @@ def plan(scenario: Scenario, run: str, traces: Path) -> Plan:
     broken = outages(scenario, overlay)
     links = conditions(scenario, overlay, broken)
     both_ways = links | {(b, a): condition for (a, b), condition in links.items()}
-    link_ports = dict(zip(overlay.brokers, _free_ports(scenario, overlay), strict=True))
+    link_ports = dict(zip(overlay.brokers, _link_ports(scenario, overlay, reserved), strict=True))
     mqtt_ports = dict(zip(overlay.brokers, _mqtt_ports(scenario, overlay), strict=True))
     brokers = {
         name: BrokerConfig(
@@ -123,13 +126,26 @@ def _check_host(scenario: Scenario) -> None:
         raise ConfigError(scenario.source, "live.host", host, accepted) from None
 
 
-def _free_ports(scenario: Scenario, overlay: Topology) -> list[int]:
-    """Ports that are free now, one per broker; all are held until all are found."""
-    held = [socket.create_server((scenario.live.host, 0)) for _ in overlay.brokers]
-    ports = [listener.getsockname()[1] for listener in held]
-    for listener in held:
-        listener.close()
+def _link_ports(scenario: Scenario, overlay: Topology, reserved: ExitStack | None) -> list[int]:
+    """Ports that are free now, one per broker; all are held until all are found, or longer.
+
+    Linux gives a port that is bound to nobody who asks for any, and yet lets a broker listen there
+    that asks for it by number, as long as the one who holds it does not listen. Other systems would
+    refuse that broker, so there it has to be quicker than anybody else.
+    """
+    with ExitStack() as held:
+        sockets = [held.enter_context(_bound(scenario.live.host)) for _ in overlay.brokers]
+        ports = [bound.getsockname()[1] for bound in sockets]
+        if reserved is not None and sys.platform == "linux":
+            reserved.push(held.pop_all())
     return ports
+
+
+def _bound(host: str) -> socket.socket:
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind((host, 0))
+    return bound
 
 
 def _mqtt_ports(scenario: Scenario, overlay: Topology) -> list[int]:

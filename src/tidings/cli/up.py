@@ -7,14 +7,13 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 import uvloop
 from rich.console import Console
@@ -24,12 +23,11 @@ from tidings.cli.overlay_plan import Plan, plan
 from tidings.cli.up_report import Outcome, RunProgress, report, show_brokers, show_result
 from tidings.core.contract import Subscription
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
 from tidings.live.clock import wall_clock
 from tidings.live.overlay import Overlay
 from tidings.live.processes import BrokerDied
 from tidings.live.traffic import Place, Traffic, client_name, publication
-from tidings.pipeline.headline import read_tables
+from tidings.pipeline.headline import read_run
 from tidings.sim.scenario import Speaker
 from tidings.sim.workload import Publication, publications
 
@@ -68,33 +66,25 @@ def up(
     """
     chosen = choose(scenario, change, strategy, None, FOREVER_S if forever else seconds)
     run = f"{chosen.run.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    planned = plan(chosen, run, traces or Path(chosen.live.traces))
     console = Console(quiet=quiet or json)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with ExitStack() as ports, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        planned = plan(chosen, run, traces or Path(chosen.live.traces), ports)
         outcome = runner.run(_run(planned, forever, traffic, console))
-    tables = _rows_of(planned, outcome)
+    tables, problems = read_run(planned.traces, planned.run)
     if json:
         print(msgspec.json.encode(report(planned, outcome, tables)).decode())
     else:
         show_result(Console(), planned, outcome, tables)
+    for problem in problems:
+        print(f"tidings: {problem} So the result is not whole.", file=sys.stderr)
     if outcome.lost_trace_rows:
         print(
             f"tidings: {outcome.lost_trace_rows:,} trace rows were lost, so the result is not "
             f"whole: see above what the brokers say of {planned.traces}.",
             file=sys.stderr,
         )
+    if problems or outcome.lost_trace_rows:
         raise typer.Exit(ROWS_LOST)
-
-
-def _rows_of(planned: Plan, outcome: Outcome) -> dict[str, pa.Table]:
-    """The trace rows of this run; others may lie in the same folder."""
-    try:
-        tables = read_tables(planned.traces)
-    except ConfigError:
-        if not outcome.lost_trace_rows:
-            raise
-        return {name: arrow_schema(row).empty_table() for name, row in TABLES.items()}
-    return {name: rows.filter(pc.equal(rows["run"], planned.run)) for name, rows in tables.items()}
 
 
 async def _run(planned: Plan, endless: bool, speak: bool, console: Console) -> Outcome:

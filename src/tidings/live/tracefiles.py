@@ -3,9 +3,10 @@
 In segments: every `flush_s` the rows since the last time become one complete Parquet file per table
 under a name that begins with a dot, and are then renamed to `<table>/<run>-<broker>-<number>`. A
 reader sees whole files only, a crash loses at most the last `flush_s`, and nothing is overwritten:
-a restart goes on numbering where the last one ended. The event loop gathers rows and makes them
-columns, a chunk at a time; one thread writes, in order. A disk that takes no more, or a value that
-no column holds, costs rows, which are counted, and never the broker.
+a restart goes on numbering where the last one ended, and a number that is taken is passed over (run
+`a-b` of broker `c` and run `a` of broker `b-c` share theirs). The event loop gathers rows and makes
+them columns, a chunk at a time; one thread writes, in order. A disk that takes no more, or a value
+that no column holds, costs rows, which are counted, and never the broker.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class TraceFiles:
         self._segment: Segment = {}
         self._segment_rows = 0
         self._waiting: SimpleQueue[Segment | None] = SimpleQueue()
-        self._writer = _Writer(folder, f"{_plain(run)}-{_plain(broker)}")
+        self._writer = _Writer(folder, run, broker)
         self._thread = Thread(target=self._write_segments, name="trace", daemon=True)
         self._thread.start()
         pa.array([0])  # the first call takes a third of a second, better now than later
@@ -121,29 +122,49 @@ class TraceFiles:
 class _Writer:
     """Files that appear whole, under numbers that were never used."""
 
-    def __init__(self, folder: Path, prefix: str) -> None:
-        self._folder, self._prefix = folder, prefix
-        self.number = self._first_number()
+    def __init__(self, folder: Path, run: str, broker: str) -> None:
+        self._folder = folder
+        self._prefix = f"{run_prefix(run)}{_plain(broker)}-"
+        # Drafts are of one broker only, as no name has an underscore: others may be writing theirs.
+        self._draft_prefix = f".{_plain(run)}_{_plain(broker)}-"
+        for draft, _ in self._numbered(self._draft_prefix):  # the remains of a crash
+            draft.unlink(missing_ok=True)
+        self.number = max((n for _, n in self._numbered(self._prefix)), default=-1) + 1
 
     def write(self, table: str, rows: pa.Table) -> None:
-        name = f"{self._prefix}-{self.number:06}.parquet"
         folder = self._folder / table
-        unfinished = folder / f".{name}"
+        draft = folder / f"{self._draft_prefix}{self.number:06}.parquet"
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            pq.write_table(rows, unfinished, compression="zstd", use_dictionary=_texts(rows.schema))
-            os.replace(unfinished, folder / name)
+            pq.write_table(rows, draft, compression="zstd", use_dictionary=_texts(rows.schema))
+            while not _renamed(draft, folder / f"{self._prefix}{self.number:06}.parquet"):
+                self.number += 1
         finally:
-            unfinished.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
 
-    def _first_number(self) -> int:
-        """One more than any file of this run and broker has; remains of a crash are removed."""
-        for path in self._folder.glob(f"*/.{self._prefix}-*.parquet"):
-            path.unlink(missing_ok=True)
-        numbered = re.compile(re.escape(self._prefix) + r"-(\d+)\.parquet")
-        found = self._folder.glob(f"*/{self._prefix}-*.parquet")
-        used = [int(match[1]) for path in found if (match := numbered.fullmatch(path.name))]
-        return max(used, default=-1) + 1
+    def _numbered(self, prefix: str) -> list[tuple[Path, int]]:
+        """The files of all tables with this prefix and a number, which is all of their name."""
+        name = re.compile(re.escape(prefix) + r"(\d+)\.parquet")
+        found = self._folder.glob(f"*/{prefix}*.parquet")
+        return [(path, int(match[1])) for path in found if (match := name.fullmatch(path.name))]
+
+
+def run_prefix(run: str) -> str:
+    """How the names of all segments of a run begin; those of another may, too."""
+    return f"{_plain(run)}-"
+
+
+def _renamed(draft: Path, final: Path) -> bool:
+    """Whether the draft got the name, which nobody had."""
+    try:
+        os.link(draft, final)  # renaming would replace what is there
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without links; two that look at one moment both go on
+        if final.exists():
+            return False
+        os.replace(draft, final)
+    return True
 
 
 def _texts(schema: pa.Schema) -> list[str]:

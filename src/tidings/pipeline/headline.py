@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import nan
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.pipeline.files import read_files, trace_files
+from tidings.live.tracefiles import run_prefix
+from tidings.pipeline.copies import distinct
+from tidings.pipeline.files import parquet_files, read_files, settled, trace_files
+from tidings.pipeline.intake import said
 from tidings.pipeline.outcomes import DROPPED, IN_FLIGHT, IN_TIME, LATE, By, outcomes
 
 __all__ = [
@@ -25,11 +30,14 @@ __all__ = [
     "outcomes",
     "packets_per_subscriber",
     "per_subscriber",
+    "read_run",
     "read_tables",
     "summarise",
     "summarise_subscribers",
     "summary",
 ]
+
+NEEDED = ("subscribed", "published", "delivered", "dropped", "carried")  # for all figures here
 
 
 class Summary(Struct, frozen=True):
@@ -73,6 +81,42 @@ def read_tables(folder: Path) -> dict[str, pa.Table]:
         table: read_files(files, arrow_schema(TABLES[table]))
         for table, files in trace_files(folder).items()
     }
+
+
+def read_run(folder: Path, run: str) -> tuple[dict[str, pa.Table], list[str]]:
+    """What the figures of one live run need, and what is wrong with files that are left out.
+
+    Files of other runs are not looked at: there may be many, and bad ones do not concern it.
+    """
+    return settled(lambda: _read_run(folder, run))
+
+
+def _read_run(folder: Path, run: str) -> tuple[dict[str, pa.Table], list[str]]:
+    tables, problems = {}, list[str]()
+    for table in NEEDED:
+        schema, found = arrow_schema(TABLES[table]), dict[Path, pa.Table]()
+        for file in _files_of(folder / table, run):
+            try:
+                rows = read_files([file], schema)
+            except ConfigError as problem:
+                file.stat()  # one that was gathered meanwhile is not bad, but no longer there
+                problems.append(str(problem))
+            else:
+                found[file] = rows.filter(pc.equal(rows["run"], run))
+        kept, left_out = distinct(found)
+        problems += [f"{twice.file} {said(twice)}." for twice in left_out if twice.shared]
+        tables[table] = pa.concat_tables([schema.empty_table(), *(found[file] for file in kept)])
+    return tables, problems
+
+
+def _files_of(place: Path, run: str) -> list[Path]:
+    """Segments of the run, by their names, and what compaction has gathered of it."""
+    segments, home = run_prefix(run), f"run={run}"
+    return [
+        file
+        for file in parquet_files(place)
+        if file.name.startswith(segments) or unquote(file.parent.name) == home
+    ]
 
 
 def summary(tables: Mapping[str, pa.Table], by: By = "clock") -> Summary:

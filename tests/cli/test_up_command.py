@@ -1,0 +1,81 @@
+"""The result of a live run is that of its own rows, whatever earlier runs have left."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.traces import BY_HAND, tables_of, write_tables
+from typer.testing import CliRunner, Result
+
+from tidings.cli import up as command
+from tidings.cli.main import app
+from tidings.cli.overlay_plan import Plan
+from tidings.cli.up_report import Outcome
+from tidings.live.clock import wall_clock
+from tidings.live.tracefiles import TraceFiles
+from tidings.live.traffic import Traffic
+
+SCENARIO = """
+[run]
+name = "small"
+seconds = 1.0
+[topology]
+kind = "full-mesh"
+brokers = 3
+[live]
+mqtt_port = 0
+[workload]
+topics = 1
+"""
+
+
+@pytest.fixture
+def run_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Result]:
+    """`tidings up` with brokers that have recorded what was computed by hand."""
+
+    async def recorded(planned: Plan, *_: object) -> Outcome:
+        trace = TraceFiles(planned.traces, planned.run, "b1")
+        for row in BY_HAND:
+            trace.rows[type(row)].append(row)
+        trace.close()
+        return Outcome(Traffic(wall_clock()), 0)
+
+    monkeypatch.setattr(command, "_run", recorded)
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(SCENARIO)
+    arguments = ["up", str(scenario), "--traces", str(tmp_path / "traces"), "--json"]
+    return lambda: CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def test_files_of_earlier_runs_do_not_cost_the_result(
+    tmp_path: Path, run_up: Callable[[], Result]
+) -> None:
+    old = write_tables(tmp_path / "traces", tables_of({"old": BY_HAND}), "old-b1-000000")
+    file = old / "carried" / "old-b1-000000.parquet"
+    pq.write_table(pq.read_table(file).replace_schema_metadata({"tidings": "1"}), file)
+    (old / "published" / "old-b1-000001.parquet").write_bytes(b"cut off by a crash")
+    result = run_up()
+    assert (result.exit_code, result.stderr) == (0, "")
+    found = json.loads(result.stdout)
+    assert (found["publications"], found["expected"], found["delivered"]) == (4, 7, 5)
+
+
+def test_a_bad_file_of_this_run_is_named_and_the_result_is_printed(
+    run_up: Callable[[], Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = pq.write_table
+
+    def cut(rows: object, file: Path, **options: object) -> None:
+        write(rows, file, **options)
+        if file.parent.name == "dropped":
+            file.write_bytes(file.read_bytes()[:-20])
+
+    monkeypatch.setattr(pq, "write_table", cut)
+    result = run_up()
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["delivered"] == 5
+    (said,) = result.stderr.splitlines()
+    assert "dropped" in said
+    assert said.endswith("So the result is not whole.")
