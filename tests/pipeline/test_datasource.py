@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +19,9 @@ from support.pages import ROOT
 from support.traces import a_publication, tables_of, write_tables
 
 from tidings.live.config import load
-from tidings.pipeline.datasource import TidingsDataSource, register
+from tidings.pipeline import datasource
+from tidings.pipeline.datasource import TidingsDataSource, TraceReader, register
+from tidings.pipeline.log_options import TraceOptions
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -139,6 +142,50 @@ def test_stored_traces_are_read_by_the_same_name(session: SparkSession, tmp_path
     assert sorted(row.message for row in taken) == [0, 1, 2, 3, 4]
     assert taken[0].interested == ["b2/s:t", "b3/s:t"]
     assert asked.option("table", "dropped").load().collect() == []
+
+
+def a_live_folder(folder: Path, count: int) -> Path:
+    for number in range(count):
+        rows = tables_of({"r": [a_publication(number, float(number), ("b2/s:t",))]})
+        write_tables(folder, rows, f"r-b1-{number:06}")
+    return folder
+
+
+def stored(folder: Path) -> TraceReader:
+    return TraceReader(TraceOptions(traces=str(folder), table="published"))
+
+
+def test_small_files_are_read_by_one_task_and_large_ones_by_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = stored(a_live_folder(tmp_path, 7))
+    files = sorted((tmp_path / "published").iterdir())
+    assert [partition.value for partition in reader.partitions()] == [files]
+    monkeypatch.setattr(datasource, "TASK_BYTES", 3 * max(f.stat().st_size for f in files) + 10)
+    portions = [partition.value for partition in reader.partitions()]
+    assert [len(portion) for portion in portions] == [3, 3, 1]
+    monkeypatch.setattr(datasource, "TASK_BYTES", 1)
+    portions = [partition.value for partition in reader.partitions()]
+    assert portions == [[file] for file in files]
+
+
+def test_bad_files_of_stored_traces_are_named_and_the_others_are_read(
+    tmp_path: Path, session: SparkSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    a_live_folder(tmp_path, 5)
+    files = sorted((tmp_path / "published").iterdir())
+    files[1].write_bytes(files[1].read_bytes()[:-20])
+    (tmp_path / "published" / "copy.parquet").write_bytes(files[2].read_bytes())
+    turned = pq.read_table(files[3])  # the same columns, in another order
+    pq.write_table(turned.select(turned.column_names[::-1]), files[3])
+    (tmp_path / "dropped").mkdir()
+    (tmp_path / "dropped" / "bad.parquet").write_bytes(b"of another table")
+    asked = session.read.format("tidings").options(traces=str(tmp_path), table="published")
+    assert sorted(row.message for row in asked.load().collect()) == [0, 2, 3, 4]
+    stored(tmp_path).partitions()
+    told = [line for line in capfd.readouterr().err.splitlines() if line.startswith("tidings:")]
+    assert any(str(files[1]) in line for line in told)
+    assert not any("bad.parquet" in line for line in told)
 
 
 def the_example() -> ModuleType:

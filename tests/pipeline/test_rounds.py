@@ -26,6 +26,11 @@ def admitted(folder: Path) -> list[list[float]]:
     return [sorted(pq.read_table(file)["at"].to_pylist()) for file in files]
 
 
+def kill_before_the_last_file(folder: Path) -> None:
+    """As if the last round had been noted, but not written."""
+    max((folder / "rows").glob("*.parquet")).unlink()
+
+
 def gather(traces: Path, files: list[Path]) -> None:
     """A file of publications beside those it holds."""
     rows = pq.read_table(files)
@@ -119,6 +124,51 @@ def test_a_name_that_is_used_again_has_new_rows(traces: Path, tmp_path: Path) ->
     write_segment(traces, 1, 30.0)
     assert rounds.admit(ALL, 1.0)
     assert rounds.rows == 80
+
+
+def test_a_name_that_is_used_again_has_new_rows_after_a_restart_too(
+    traces: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "rounds"
+    Rounds(traces, folder, print).admit(ALL, 1.0)
+    shutil.rmtree(traces)
+    write_segment(traces, 1, 30.0)
+    again = Rounds(traces, folder, print)
+    assert again.admit(ALL, 1.0)
+    assert not again.admit(ALL, 1.0)
+    assert (again.rows, again.last_at) == (20, pytest.approx(31.0))
+    assert not Rounds(traces, folder, print).admit(ALL, 1.0)
+
+
+def test_a_round_is_not_repeated_with_rows_of_other_segments(traces: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "rounds"
+    Rounds(traces, folder, print).admit(20, 1.0)
+    kill_before_the_last_file(folder)
+    shutil.rmtree(traces)
+    write_segment(traces, 1, 30.0)
+    for _ in range(2):  # the second start finds what the first has noted
+        rounds = Rounds(traces, folder, print)
+    while rounds.admit(ALL, 1.0):
+        pass
+    assert [times[0] for times in admitted(folder)] == [30.0]
+
+
+def test_what_was_gathered_before_its_round_was_repeated_is_not_lost_by_a_second_kill(
+    traces: Path, tmp_path: Path
+) -> None:
+    folder, warnings = tmp_path / "rounds", list[str]()
+    Rounds(traces, folder, print).admit(20, 1.0)
+    kill_before_the_last_file(folder)
+    published = sorted((traces / "published").glob("*.parquet"))[:1]
+    gather(traces, published)
+    published[0].unlink()
+    Rounds(traces, folder, warnings.append)  # writes the deliveries, and is killed
+    assert [len(times) for times in admitted(folder)] == [10]
+    rounds = Rounds(traces, folder, warnings.append)
+    while rounds.admit(ALL, 1.0):
+        pass
+    assert sum(len(times) for times in admitted(folder)) == 60
+    assert (rounds.refused, warnings) == (0, [])
 
 
 def test_copies_and_gathered_files_of_what_was_admitted_are_passed_over(

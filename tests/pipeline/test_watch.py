@@ -288,6 +288,12 @@ def rows_in(traces: Path, table: str) -> int:
     return sum(len(row["subscriptions"]) for rows in parts for row in rows.to_pylist())
 
 
+def test_windows_of_deadlines_that_differ_by_little_have_names_of_their_own() -> None:
+    window = Window("r", "t", 0.1234567, 0.0, 5.0, 10, 8, 8, 2, 0.2, 0.8, 0.05)
+    others = [msgspec.structs.replace(window, deadline_s=d) for d in (0.1234568, 1e-9, inf)]
+    assert len({each.id for each in (window, *others)}) == 4
+
+
 def test_violations_wait_for_a_broker_that_is_away(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     warnings: list[str] = []

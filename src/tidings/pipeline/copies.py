@@ -43,6 +43,11 @@ def segment_of(file: Path) -> Segment:
     return Segment(file.stat().st_size, digest)
 
 
+def content_of(file: Path) -> frozenset[Segment]:
+    """What was gathered in the file, or else the file itself."""
+    return gathered_segments(file) or frozenset((segment_of(file),))
+
+
 def manifest(segments: Iterable[Segment]) -> dict[bytes, bytes]:
     """What the metadata of a gathered file says of its segments."""
     return {SEGMENTS: msgspec.json.encode(list(segments))}

@@ -11,7 +11,8 @@ It reads a log that a broker keeps (`log_reader`), or the stored rows of a trace
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,7 +30,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.files import trace_files, whole_parquet
+from tidings.pipeline.files import whole_parquet
+from tidings.pipeline.intake import take_in
 from tidings.pipeline.log_options import (
     SOURCE,
     PublishOptions,
@@ -40,10 +42,11 @@ from tidings.pipeline.log_options import (
 )
 from tidings.pipeline.log_reader import LogReader, LogStreamReader
 from tidings.pipeline.log_rows import MESSAGE_TYPE
-from tidings.pipeline.schemas import TRACE_TYPES, check_versions
+from tidings.pipeline.schemas import TRACE_TYPES
 from tidings.pipeline.sink import BatchPublisher, StreamPublisher
 
 TRACE_BATCH_ROWS = 10_000
+TASK_BYTES = 64_000_000  # of files, compressed; a live broker leaves 86,400 small ones a day
 
 
 def register(spark: SparkSession) -> None:
@@ -83,20 +86,38 @@ class TidingsDataSource(DataSource):
 
 
 class TraceReader(DataSourceReader):
-    """`spark.read.format("tidings")` with `traces` and `table`: one task per file."""
+    """`spark.read.format("tidings")` with `traces` and `table`: many small files in one task."""
 
     def __init__(self, options: TraceOptions) -> None:
         self._folder, self._table = Path(options.traces).absolute(), options.table
 
     def partitions(self) -> list[InputPartition]:
-        files = trace_files(self._folder)[self._table]
-        check_versions(files)
-        return [InputPartition(str(file)) for file in files] or [InputPartition(None)]
+        intake = take_in(self._folder)
+        for bad in intake.quarantined:
+            if bad.table == self._table:
+                _warn(f"{bad.file} is not read: {bad.reason}")
+        return [InputPartition(files) for files in _portions(intake.files[self._table])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if partition.value is None:  # nothing was written to this table
-            return
-        schema, file = to_arrow_schema(TRACE_TYPES[self._table], timezone="UTC"), partition.value
-        with whole_parquet(Path(file)), pq.ParquetFile(file) as rows:
-            for batch in rows.iter_batches(TRACE_BATCH_ROWS):
-                yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+        schema = to_arrow_schema(TRACE_TYPES[self._table], timezone="UTC")
+        for file in partition.value:
+            with whole_parquet(file), pq.ParquetFile(file) as rows:
+                for batch in rows.iter_batches(TRACE_BATCH_ROWS, columns=schema.names):
+                    found = pa.Table.from_batches([batch]).select(schema.names)
+                    yield from found.cast(schema).to_batches()
+
+
+def _portions(files: Iterable[Path]) -> list[list[Path]]:
+    """What one task reads each; a table that nothing was written to has one, without files."""
+    portions, size_bytes = [list[Path]()], 0
+    for file in files:
+        size_bytes += file.stat().st_size
+        if size_bytes > TASK_BYTES and portions[-1]:
+            portions.append([])
+            size_bytes = file.stat().st_size
+        portions[-1].append(file)
+    return portions
+
+
+def _warn(problem: str) -> None:
+    print(f"tidings: {problem}", file=sys.stderr, flush=True)

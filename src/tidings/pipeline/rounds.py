@@ -7,10 +7,13 @@ file that is no segment is refused, counted and named, and the others go on.
 
 Each round is noted, with what was in it, before its file appears. After a crash the last note is
 carried out again under the same name, which a stream that has read it passes over: so no row is
-lost and none is admitted twice. Segments are known by their content, so copies, and files into
-which compaction has gathered what was admitted before, are passed over too. A gathered file of
-which only a part was admitted is admitted whole, as it does not tell which rows are of which
-segment; rows that come again are counted again in `rows`, but once in their window, as
+lost and none is admitted twice. If segments are gone by then, a second note of that number says
+what is left, and holds.
+
+Segments are known by their content: copies, and files into which compaction has gathered what was
+admitted before, are passed over, while a name that is used again has rows of its own. A gathered
+file of which only a part was admitted is admitted whole, as it does not tell which rows are of
+which segment; rows that come again are counted again in `rows`, but once in their window, as
 `transforms.windows.judged` counts each message once.
 """
 
@@ -84,7 +87,7 @@ class Rounds:
             del self._waiting[segment.name]
         files = tuple(Noted(s.name, tuple(sorted(s.content))) for s in chosen)
         if files:
-            self.rows += self._carry_out(self._number + 1, files, self._note)
+            self.rows += self._carry_out(self._number + 1, files)
         return bool(files)
 
     def tell_time(self, at: float) -> None:
@@ -99,14 +102,24 @@ class Rounds:
         whole, _, cut = (notes.read_bytes() if notes.exists() else b"").rpartition(b"\n")
         if cut:  # the crash came while it was written, and before any file of that round
             replaced(notes, lambda draft: draft.write_bytes(whole + b"\n" if whole else b""))
-        rounds = [msgspec.json.decode(line, type=Round) for line in whole.splitlines()]
-        for each in rounds:
-            self._looked_at.update(noted.name for noted in each.files)
-            self._claimed.update(segment for noted in each.files for segment in noted.content)
+        noted_rounds = [msgspec.json.decode(line, type=Round) for line in whole.splitlines()]
+        rounds = {each.number: each for each in noted_rounds}  # of two notes, the later one holds
+        for noted in (noted for each in rounds.values() for noted in each.files):
+            self._claimed.update(noted.content)
+            if _is_there(noted, self._traces):
+                self._looked_at.add(noted.name)
         if rounds:
-            self._number, self.last_at = rounds[-1].number, rounds[-1].last_at
-            if not self._file_of(self._number).exists():
-                self._carry_out(self._number, rounds[-1].files, lambda note: None)
+            self._repeat(rounds[max(rounds)])
+
+    def _repeat(self, last: Round) -> None:
+        """Carries out the last round, if that has not been done, with what is still there."""
+        self._number, self.last_at = last.number, last.last_at
+        if not last.files or self._file_of(last.number).exists():
+            return
+        gone = [noted for noted in last.files if not _is_there(noted, self._traces)]
+        for noted in gone:
+            self._give_up(noted.content)
+        self._carry_out(last.number, tuple(noted for noted in last.files if noted not in gone))
 
     def _look(self) -> None:
         """Finds new files; of those that cannot be used, says why."""
@@ -145,9 +158,7 @@ class Rounds:
             self.refused += 1
             self._warn(f"{problem} It is passed over.")
 
-    def _carry_out(
-        self, number: int, planned: tuple[Noted, ...], note: Callable[[Round], None]
-    ) -> int:
+    def _carry_out(self, number: int, planned: tuple[Noted, ...]) -> int:
         """Reads the segments, notes which were good, and gives them to the stream."""
         good, parts = list[Noted](), list[pa.Table]()
         for noted in planned:
@@ -161,7 +172,7 @@ class Rounds:
                 good.append(noted)
         self.last_at = max([self.last_at, *(extent(rows)[1] for rows in parts)])
         kept = Round(number, self.last_at, tuple(good))
-        note(kept)
+        self._note(kept)
         if parts:
             self._write(kept, parts)
         return sum(rows.num_rows for rows in parts)
@@ -181,6 +192,14 @@ class Rounds:
 
     def _file_of(self, number: int) -> Path:
         return self._folder / "rows" / f"{number:09}.parquet"
+
+
+def _is_there(noted: Noted, traces: Path) -> bool:
+    """A broker that starts in an emptied folder uses names again, so a name alone tells nothing."""
+    try:
+        return copies.content_of(traces / noted.name) == set(noted.content)
+    except OSError:
+        return False
 
 
 def _save(rows: pa.Table, draft: Path) -> None:

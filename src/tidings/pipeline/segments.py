@@ -55,7 +55,7 @@ def glance(file: Path, name: str, table: str) -> Segment:
     with whole_parquet(file):
         footer = pq.read_metadata(file)
         first, last = _instants(footer) or extent(checked_rows(file, table))
-        content = copies.gathered_segments(file) or frozenset((copies.segment_of(file),))
+        content = copies.content_of(file)
     return Segment(name, footer.num_rows, first, last, content)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from tidings.pipeline.shipping import unpacked
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import Result, simulate
 
-STALE_DRAFT_S = 3600.0  # a draft that nobody has touched for so long was left by a kill
+STALE_DRAFT_S = 86_400.0  # a try that has added to no table for so long was killed
 
 
 class Task(Struct, frozen=True):
@@ -84,11 +85,15 @@ def partition(study: str, strategy: str) -> str:
 
 
 def remove_stale_drafts(out: Path) -> None:
-    """Tidy up after a sweep that was killed."""
-    oldest = time.time() - STALE_DRAFT_S
+    """Tidy up after a sweep that was killed; another one may be running in the same folder."""
+    oldest, tries = time.time() - STALE_DRAFT_S, dict[str, list[Path]]()
     for draft in out.glob("*/study=*/strategy=*/.*.parquet"):
-        if draft.stat().st_mtime < oldest:
-            draft.unlink(missing_ok=True)
+        tries.setdefault(draft.name, []).append(draft)  # one name in all tables
+    for drafts in tries.values():
+        with suppress(FileNotFoundError):  # it has just become a file
+            if all(draft.stat().st_mtime < oldest for draft in drafts):
+                for draft in drafts:
+                    draft.unlink()
 
 
 def _tried(task: Task, scenario: Scenario, drafts: Drafts, earlier_tries: int) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Window(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        return f"{self.run}/{self.from_s:.6f}/{self.deadline_s:g}/{self.topic}"
+        return f"{self.run}/{self.from_s:.6f}/{self.deadline_s!r}/{self.topic}"
 
     def violates(self, target: float) -> bool:
         """Whether too little was on time. Without a deadline, on time is what came at all."""
