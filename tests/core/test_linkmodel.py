@@ -71,7 +71,7 @@ def test_other_files_are_refused_with_what_they_are(tmp_path: Path) -> None:
 def test_a_model_of_another_version_or_without_a_column_is_refused(tmp_path: Path) -> None:
     table, path = model_table([a_link("a", "b")], 10.0), tmp_path / "m.parquet"
     pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"version": b"9"}), path)
-    assert "its version is 9, read is 1; learn it again" in refused(path)
+    assert "its version is 9, read is 2; learn it again" in refused(path)
     pq.write_table(table.drop_columns(["availability"]), path)
     assert "the column availability is missing" in refused(path)
     pq.write_table(table.slice(0, 0), path)

@@ -23,12 +23,13 @@ from tidings.core.trace import Acknowledged, Forwarded, LinkChanged, Probed, Row
 from tidings.pipeline.files import replaced
 from tidings.pipeline.jobs.learn import Lesson, learn, write
 from tidings.pipeline.jobs.measurements import checked_input
-from tidings.pipeline.sources import Traces
+from tidings.pipeline.sources import read_traces
 from tidings.pipeline.transforms.links.gamma import LEVELS, fitted
 from tidings.pipeline.transforms.links.groups import BETWEEN, numbered
 from tidings.pipeline.transforms.links.history import trace_histories
 from tidings.pipeline.transforms.links.prediction import EXPECTED, LAST, MEAN, TYPICAL, _of_link
-from tidings.pipeline.transforms.links.samples import changes, ends, trace_samples
+from tidings.pipeline.transforms.links.samples import changes, trace_samples
+from tidings.pipeline.transforms.links.spells import spells
 from tidings.sim.past import Reading, past_courses
 from tidings.sim.past_rows import read_past
 
@@ -69,15 +70,15 @@ def messages(a: str, b: str, sizes: list[int], pace: tuple[float, float]) -> Ite
 
 
 def hourly_probes(a: str, b: str) -> Iterator[Row]:
-    for sent_at in np.arange(0.0, 2 * DAY_S, 600.0).tolist():
+    for sent_at in np.arange(0.0, 2 * DAY_S, 300.0).tolist():
         round_trip_s = 0.08 if int(sent_at / 3600) % 24 in BUSY else 0.04
         yield Probed(sent_at + round_trip_s, a, b, round_trip_s)
 
 
 def restless_probes(a: str, b: str) -> Iterator[Row]:
-    """Hours as above, times a level that is drawn anew for each probe."""
+    """Hours as above, times a level drawn anew for each probe; always two, a slice apart."""
     drawn = chance(7)
-    for sent_at in np.arange(0.0, 4 * DAY_S, 300.0).tolist():
+    for sent_at in sorted(at + gap_s for at in range(0, 4 * DAY_S, 600) for gap_s in (0.0, 10.0)):
         level_s = SHIFT_S + float(drawn.gamma(SHAPE, SCALE_S))
         round_trip_s = 2 * level_s * (2.0 if int(sent_at / 3600) % 24 in BUSY else 1.0)
         yield Probed(sent_at + round_trip_s, a, b, round_trip_s)
@@ -118,7 +119,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Probed(5.0, "a", "b", -0.5),  # a clock that was set back
     ]
     days = [*hourly_probes("x", "y"), *restless_probes("u", "v")]
-    days += [Probed(3600.0 * hour, "z", "z", 0.0) for hour in range(24)]
+    days += [Probed(360.0 * number, "z", "z", 0.0) for number in range(480)]
     tables = tables_of({"one": rows, "two": days})
     folder = write_tables(tmp_path_factory.mktemp("traces"), tables)
     again = {"probed": tables["probed"]}  # the same rows once more
@@ -143,7 +144,8 @@ def test_every_direction_that_was_asked_has_a_row(links: dict[str, LearnedLink])
 def test_a_link_that_never_answered_is_known_to_be_dead(links: dict[str, LearnedLink]) -> None:
     link = links["an"]
     assert (link.samples, link.delay_mean_s) == (0, None)
-    assert link.delay_reason == link.hourly_reason == "no answer told a round trip"
+    reasons = {link.delay_reason, link.persistence_reason, link.hourly_reason}
+    assert reasons == {"no answer told a round trip"}
     assert (link.availability, link.outages) == (0.0, 1)
     assert link.estimate() is None
 
@@ -277,10 +279,9 @@ def test_a_replay_sees_the_outages_that_are_learned(spark: SparkSession, tmp_pat
     rows = [row for seed, pair in enumerate(pairs) for row in a_random_link(*pair, seed)]
     tables = tables_of({"one": rows})
     write_tables(write_tables(tmp_path, tables), {"forwarded": tables["forwarded"][:500]}, "copy")
-    told = {name: table for name, table in tables.items() if table.num_rows}
-    traces = Traces({name: spark.createDataFrame(table) for name, table in told.items()})
+    traces = read_traces(spark, tmp_path)
     samples, noticed = trace_samples(traces), changes(traces["link_changed"])
-    histories = trace_histories(samples, noticed, ends(traces)).collect()
+    histories = trace_histories(samples, noticed, spells(traces)).collect()
     learned = {(h.source, h.target): [(o.from_s, o.to_s) for o in h.outages] for h in histories}
     past = past_courses(read_past(tmp_path, 1.0), pairs, Reading(0.0, True))
     replayed = {pair: list(past.of(*pair).outages) for pair in pairs}
@@ -379,14 +380,16 @@ def test_a_fitted_gamma_keeps_the_mean_and_is_close(
     shape: float, scale_s: float, shift_s: float, seed: int
 ) -> None:
     samples = shift_s + np.random.default_rng(seed).gamma(shape, scale_s, 3000)
-    fit = fitted(samples.mean(), samples.min(), np.quantile(samples, LEVELS))
+    quantiles = np.quantile(samples, LEVELS)
+    fit = fitted(samples.mean(), quantiles)
+    assert fit is not None
     assert fit.shift_s + fit.shape * fit.scale_s == pytest.approx(samples.mean())
-    assert 0 <= fit.shift_s <= samples.min()
+    assert 0 <= fit.shift_s <= quantiles.min()
     assert fit.distance < 0.08
 
 
 def test_a_delay_that_never_changes_is_all_shift() -> None:
-    assert fitted(0.02, 0.02, np.full(len(LEVELS), 0.02))[:3] == (0.02, 1.0, 0.0)
+    assert fitted(0.02, np.full(len(LEVELS), 0.02)) == (0.02, 1.0, 0.0, 0.0)
 
 
 def test_whoever_fails_with_one_of_a_group_belongs_to_it() -> None:

@@ -74,6 +74,17 @@ def test_hours_have_their_factor(tmp_path: Path) -> None:
     assert (morning, evening) == pytest.approx((0.060, 0.015), rel=0.05)
 
 
+def test_hours_have_their_factor_where_no_distribution_is_known(tmp_path: Path) -> None:
+    factors = (2.0,) * 12 + (0.5,) * 12
+    unknown: dict[str, Any] = {"delay_shift_s": None, "delay_shape": None, "delay_scale_s": None}
+    link = a_link("a", "b", hourly_factors=factors, **unknown)
+    plain = a_link("b", "c", **unknown)
+    weather = weather_of(modelled(tmp_path / "m.parquet", link, plain))
+    found = {delay_s for at, delay_s in weather["a", "b"].delay_steps if at < DAY_S}
+    assert found == {0.060, 0.015}
+    assert (weather["b", "c"].delay_s, weather["b", "c"].delay_steps) == (0.030, ())
+
+
 def test_outages_have_the_learned_length_and_part_of_the_time(tmp_path: Path) -> None:
     failing = a_link("b", "a", availability=0.8, outages=9, outage_mean_s=40.0)
     link = weather_of(modelled(tmp_path / "m.parquet", failing))["a", "b"]

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tidings.broker.settings import Settings
+from tidings.cli.analysis_report import MOST_FILES
 from tidings.cli.spark_options import Conf, Master, settings
 from tidings.core.errors import ConfigError
 
@@ -81,6 +82,7 @@ def _report(lesson: Lesson, measured: Path, out: Path) -> dict[str, Any]:
         "samples": sum(link.samples for link in lesson.links),
         "groups": len(_groups(lesson)),
         "unknown": _unknown(lesson),
+        "quarantined": [msgspec.structs.asdict(one) for one in lesson.quarantined],
         "prediction": rows,
     }
 
@@ -112,6 +114,14 @@ def _show(console: Console, lesson: Lesson, measured: Path) -> None:
     for what, reasons in _unknown(lesson).items():
         for reason, count in reasons.items():
             console.print(f"Unknown: {what} of {count:,} links ({reason})", soft_wrap=True)
+    _show_quarantined(console, lesson)
+
+
+def _show_quarantined(console: Console, lesson: Lesson) -> None:
+    for one in lesson.quarantined[:MOST_FILES]:
+        console.print(f"Not read: {one.file}: {one.reason}", soft_wrap=True, markup=False)
+    if (more := len(lesson.quarantined) - MOST_FILES) > 0:
+        console.print(f"Not read: {more} more files; --json names them all.")
 
 
 def _prediction_table(lesson: Lesson) -> Table:

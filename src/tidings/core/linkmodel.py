@@ -28,7 +28,7 @@ from tidings.core.errors import ConfigError
 from tidings.core.estimates import LinkEstimate
 
 KIND = "tidings link model"
-VERSION = 1
+VERSION = 2
 HOURS = 24
 BYTES = 1000  # of a kilobyte
 ACCEPTED = "a link model, as written by `tidings learn`"
@@ -46,8 +46,9 @@ class LearnedLink(Struct, frozen=True, kw_only=True):
     delay_shape: float | None = None
     delay_scale_s: float | None = None
     delay_fit_distance: float | None = None  # Kolmogorov's, between the gamma and the samples
-    persistence: float | None = None
     delay_reason: str | None = None
+    persistence: float | None = None
+    persistence_reason: str | None = None
     delivery_ratio: float | None = None  # one way, while the link was in order
     delivery_reason: str | None = None
     transfer_mean_s_per_kilobyte: float | None = None

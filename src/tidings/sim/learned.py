@@ -101,7 +101,9 @@ def _steps(
 ) -> Iterator[tuple[float, float]]:
     shift_s, shape, scale_s = link.delay_shift_s, link.delay_shape, link.delay_scale_s
     if shift_s is None or shape is None or scale_s is None:
-        return  # the mean is all that is known
+        if link.delay_mean_s is None or link.hourly_factors is None:
+            return  # the mean is all that is known
+        shift_s, shape, scale_s = link.delay_mean_s, 1.0, 0.0
     count = min(MOST_STEPS, ceil(length_s / slice_s))
     places = _places(count, link.persistence or 0.0, draws, *_ends(link))
     delays_s = shift_s + scale_s * gammaincinv(shape, places)

@@ -3,6 +3,9 @@
 The input is a trace folder of level `hops`, of either world, or a table of round trips (columns
 slice, source, target, rtt_ms). The model is learned from all of it; how well it predicts is tried
 by learning from the first part of the time and predicting the rest.
+
+A file over which Spark stumbles is looked for, set aside and named; rows that were gathered
+meanwhile are found in their new place.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.linkmodel import LearnedLink, model_table
 from tidings.pipeline.files import replaced
+from tidings.pipeline.intake import Quarantined
 from tidings.pipeline.jobs.analyse import persisted
-from tidings.pipeline.jobs.measurements import TABLE_COLUMNS, Input, Kind
-from tidings.pipeline.sources import read_traces
+from tidings.pipeline.jobs.measurements import TABLE_COLUMNS, Input, Kind, looked_again
+from tidings.pipeline.sources import read_intake
 from tidings.pipeline.transforms.links.delay import (
     delay_figures,
     delays,
@@ -43,10 +47,10 @@ from tidings.pipeline.transforms.links.prediction import (
 from tidings.pipeline.transforms.links.samples import (
     LINK,
     changes,
-    ends,
     table_samples,
     trace_samples,
 )
+from tidings.pipeline.transforms.links.spells import spells
 from tidings.pipeline.transforms.links.transfer import transfer
 
 SILENT = "no answer told a round trip"
@@ -58,6 +62,7 @@ class Lesson(Struct, frozen=True):
     links: list[LearnedLink]
     prediction: pd.DataFrame  # horizon, predictor, slices, mae_ms, rmse_ms
     slice_s: float
+    quarantined: tuple[Quarantined, ...] = ()  # files that were not read
 
 
 class _Watched(Struct, frozen=True):
@@ -69,6 +74,24 @@ class _Watched(Struct, frozen=True):
 
 def learn(spark: SparkSession, given: Input) -> Lesson:
     """All that the input tells of its links."""
+    while True:
+        try:
+            return _lesson(spark, given)
+        except TidingsError:
+            raise
+        except Exception as error:  # of Spark's Python side, its Java side, or what joins them
+            again = looked_again(given)
+            if again is None:
+                raise _failed(given, error) from error
+            given = again
+
+
+def _failed(given: Input, error: Exception) -> TidingsError:
+    problem = str(error).strip().partition("\n")[0]
+    return TidingsError(f"Spark could not learn from {given.path}: {problem}")
+
+
+def _lesson(spark: SparkSession, given: Input) -> Lesson:
     watched = _watched(spark, given)
     lossy = given.kind == "traces"
     with persisted(watched.samples), persisted(watched.histories):
@@ -85,16 +108,17 @@ def learn(spark: SparkSession, given: Input) -> Lesson:
                 groups = numbered(collected(together(watched.histories, given.slice_s)))
                 prediction = collected(prediction_table(tried))
     links = [_learned(row, groups, given.kind) for row in _records(rows)]
-    order = ["horizon", "mae_ms"]
-    return Lesson(links, prediction.sort_values(order, ignore_index=True), given.slice_s)
+    in_order = prediction.sort_values(["horizon", "mae_ms"], ignore_index=True)
+    left_out = given.intake.quarantined if given.intake else ()
+    return Lesson(links, in_order, given.slice_s, left_out)
 
 
 def _watched(spark: SparkSession, given: Input) -> _Watched:
-    if given.kind == "traces":
-        traces = read_traces(spark, given.path)
+    if given.intake is not None:
+        traces = read_intake(spark, given.path, given.intake)
         samples = trace_samples(traces, given.probe_timeout_s)
         noticed = changes(traces["link_changed"])
-        return _Watched(samples, trace_histories(samples, noticed, ends(traces)))
+        return _Watched(samples, trace_histories(samples, noticed, spells(traces)))
     table = spark.read.parquet(f"file://{given.path.absolute()}").select(*TABLE_COLUMNS)
     samples = table_samples(table, given.slice_s)
     return _Watched(samples, table_histories(samples, given.slice_s))
@@ -134,7 +158,7 @@ def _learned(row: dict[str, Any], groups: dict[tuple[str, str], int], kind: Kind
     row["samples"] = int(row.get("samples", 0))
     row["outages"] = int(row["outages"]) if "outages" in row else None
     if not row["samples"]:
-        row |= {"delay_reason": SILENT, "hourly_reason": SILENT}
+        row |= dict.fromkeys(("delay_reason", "persistence_reason", "hourly_reason"), SILENT)
     if "hourly_factors" in row:
         row["hourly_factors"] = tuple(row["hourly_factors"])
     if kind == "table":

@@ -1,7 +1,7 @@
 """What can be learned from? Looked at before Spark starts, so that mistakes are told at once.
 
 Either a trace folder of level `hops`, or a table of round trips: one Parquet file with a row per
-measurement.
+measurement. Bad files of a folder are set aside, as by `tidings analyse` (`pipeline.intake`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.files import trace_files
-from tidings.pipeline.schemas import check_versions
+from tidings.pipeline.intake import Intake, read_through, take_in
 from tidings.pipeline.transforms.links.samples import PROBE_TIMEOUT_S
 
 Kind = Literal["traces", "table"]
@@ -35,6 +35,7 @@ class Input(Struct, frozen=True):
     slice_s: float
     hold_back: float
     probe_timeout_s: float  # how long the brokers of a trace waited for the answer to a probe
+    intake: Intake | None = None  # of a folder: which files are read
 
 
 def checked_input(
@@ -48,11 +49,31 @@ def checked_input(
         raise ConfigError("--hold-back", "part of the time", hold_back, "between 0 and 1")
     if not 0 < probe_timeout_s < 1e9:
         raise ConfigError("--probe-timeout-s", "timeout", probe_timeout_s, "seconds, above 0")
-    if kind == "table":
-        _check_table(path)
-    else:
-        _check_traces(path)
-    return Input(path, kind, slice_s or SLICE_S[kind], hold_back, probe_timeout_s)
+    given = Input(path, kind, slice_s or SLICE_S[kind], hold_back, probe_timeout_s)
+    if kind == "traces":
+        return _with(given, take_in(path))
+    _check_table(path)
+    return given
+
+
+def looked_again(given: Input) -> Input | None:
+    """The input after Spark has stumbled over it, without files that were gathered meanwhile, or
+    whose pages are not what their footers promise; None if all that was read is there and good."""
+    if given.intake is None:
+        return None
+    before = _files(given.intake)
+    is_there = all(file.exists() for file in before)
+    intake = read_through(given.path) if is_there else take_in(given.path)
+    return None if before <= _files(intake) else _with(given, intake)
+
+
+def _files(intake: Intake) -> set[Path]:
+    return {file for found in intake.files.values() for file in found}
+
+
+def _with(given: Input, intake: Intake) -> Input:
+    _check_level(given.path, intake)
+    return replace(given, intake=intake)
 
 
 def _check_table(path: Path) -> None:
@@ -91,13 +112,16 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _check_traces(folder: Path) -> None:
-    files = trace_files(folder)
-    for found in files.values():
-        check_versions(found)
-    if not any(files[table] for table in TELLING):
-        accepted = (
-            'traces of level hops, which tell round trips: set trace = "hops" under [broker] '
-            "(or --set broker.trace=hops) and run it again"
-        )
-        raise ConfigError(str(folder), "level of the traces", "outcomes", accepted)
+def _check_level(folder: Path, intake: Intake) -> None:
+    """Something tells round trips; a `ConfigError` says why nothing does."""
+    if any(intake.files[table] for table in TELLING):
+        return
+    for bad in intake.quarantined:
+        if bad.table in TELLING:
+            accepted = f"a whole file of them, but in {bad.file} {bad.reason}"
+            raise ConfigError(str(folder), "probed and forwarded rows", "bad", accepted)
+    accepted = (
+        'traces of level hops, which tell round trips: set trace = "hops" under [broker] '
+        "(or --set broker.trace=hops) and run it again"
+    )
+    raise ConfigError(str(folder), "level of the traces", "outcomes", accepted)

@@ -5,7 +5,9 @@ known. Where it is not, because all messages were alike, probes alone tell the d
 enough. Links of which few round trips are known get no distribution.
 
 Where the hours of the day are known to differ, a delay is its hour's factor times a level, and the
-distribution is that of levels: what the hour explains is not counted as chance once more.
+distribution is that of levels: what the hour explains is not counted as chance once more. A pattern
+is what comes again, so it takes each hour on two days or more, and enough round trips in it that
+their mean is more than chance.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from tidings.pipeline.transforms.links.gamma import LEVELS, with_fits
 from tidings.pipeline.transforms.links.samples import LINK
 from tidings.pipeline.transforms.links.transfer import ALIKE, FEW
 
-ENOUGH_ROUND_TRIPS = 20  # for a distribution
-HOUR_S = 3600
+ENOUGH_ROUND_TRIPS = 20  # for a distribution, and for the mean of an hour
+HOUR_S, DAY_S = 3600, 86_400
 FIT_TYPE = (
     "source string, target string, delay_shift_s double, delay_shape double, "
     "delay_scale_s double, delay_fit_distance double"
@@ -62,11 +64,13 @@ def delay_figures(levels: DataFrame) -> DataFrame:
         F.avg("delay_s").alias("delay_mean_s"),
         F.coalesce(F.var_samp("delay_s"), F.lit(0.0)).alias("delay_variance_s2"),
         F.avg("level_s").alias("mean_s"),
-        F.min("level_s").alias("least_s"),
         F.percentile_approx("level_s", list(LEVELS)).alias("quantiles_s"),
     )
     fits = plain.where(F.col("samples") >= ENOUGH_ROUND_TRIPS).mapInPandas(with_fits, FIT_TYPE)
     few = F.col("samples") < ENOUGH_ROUND_TRIPS
+    reason = F.when(few, f"fewer than {ENOUGH_ROUND_TRIPS} round trips: no distribution").when(
+        F.col("delay_shape").isNull(), "nearly all round trips are alike, few are not: no gamma"
+    )
     return plain.join(fits, list(LINK), "left").select(
         *LINK,
         "samples",
@@ -76,37 +80,52 @@ def delay_figures(levels: DataFrame) -> DataFrame:
         "delay_shape",
         "delay_scale_s",
         "delay_fit_distance",
-        F.when(few, f"fewer than {ENOUGH_ROUND_TRIPS} round trips: no distribution").alias(
-            "delay_reason"
-        ),
+        reason.alias("delay_reason"),
     )
 
 
 def hourly(delays: DataFrame) -> DataFrame:
     """One row per link: what the mean delay of each hour of the day is of the mean over the hours,
-    or the reason. Hours are those of `sent_at`, so of a live run's clock in UTC; all 24 must have
-    been seen."""
-    by_hour = delays.groupBy(*LINK, _hour().alias("hour")).agg(F.avg("delay_s").alias("mean_s"))
-    whole = F.col("seen") == HOURS
+    or the reason. Hours are those of `sent_at`, so of a live run's clock in UTC."""
+    day = F.floor(F.col("sent_at") / DAY_S)
+    by_hour = delays.groupBy(*LINK, _hour().alias("hour")).agg(
+        F.avg("delay_s").alias("mean_s"),
+        F.count("*").alias("round_trips"),
+        (F.max(day) > F.min(day)).alias("again"),
+    )
     mean_s = F.aggregate("means_s", F.lit(0.0), lambda sum_s, hour: sum_s + hour.mean_s) / HOURS
     factors = F.transform("means_s", lambda hour: hour.mean_s / F.col("mean_s"))
-    too_few = F.concat(
-        F.col("seen").cast("string"), F.lit(f" of {HOURS} hours of the day were seen")
-    )
-    reason = F.when(whole, "no delay is longer than zero").otherwise(too_few)
     return (
         by_hour.groupBy(*LINK)
         .agg(
             F.count("*").alias("seen"),
+            F.min("round_trips").alias("fewest"),
+            F.min("again").alias("again"),
             F.sort_array(F.collect_list(F.struct("hour", "mean_s"))).alias("means_s"),
         )
         .withColumn("mean_s", mean_s)
-        .withColumn("known", whole & (F.col("mean_s") > 0))
+        .withColumn("hourly_reason", _patternless())
         .select(
             *LINK,
-            F.when(F.col("known"), factors).alias("hourly_factors"),
-            F.when(~F.col("known"), reason).alias("hourly_reason"),
+            F.when(F.col("hourly_reason").isNull(), factors).alias("hourly_factors"),
+            "hourly_reason",
         )
+    )
+
+
+def _patternless() -> Column:
+    """Why the hours of a link are not known, if so."""
+    too_few = F.concat(
+        F.col("seen").cast("string"), F.lit(f" of {HOURS} hours of the day were seen")
+    )
+    return (
+        F.when(F.col("seen") < HOURS, too_few)
+        .when(~F.col("again"), "an hour of the day was seen on one day only")
+        .when(
+            F.col("fewest") < ENOUGH_ROUND_TRIPS,
+            f"an hour of the day has fewer than {ENOUGH_ROUND_TRIPS} round trips",
+        )
+        .when(F.col("mean_s") <= 0, "no delay is longer than zero")
     )
 
 

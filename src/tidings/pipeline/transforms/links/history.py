@@ -2,7 +2,8 @@
 
 The rule is `core.silences`: several unanswered questions in a row are an outage. In a table of
 round trips a slice without a measurement is one already. A link that is down when the run ends, and
-went down just before, was taken down with the run.
+went down just before, was taken down with the run. A run that was stopped and went on is watched in
+spells (`spells`), each with a beginning and an end of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidings.core.silences import (
+    SETTLE_S,
     Flags,
     Instants,
     Interval,
@@ -24,6 +26,7 @@ from tidings.core.silences import (
     within,
 )
 from tidings.pipeline.transforms.links.samples import LINK
+from tidings.pipeline.transforms.links.spells import during
 
 HISTORY_TYPE = (
     "run string, source string, target string, watched_s double, sent long, answered long, "
@@ -32,12 +35,14 @@ HISTORY_TYPE = (
 COLUMNS = ["run", *LINK, "watched_s", "sent", "answered", "outages"]
 
 
-def trace_histories(samples: DataFrame, changes: DataFrame, ends: DataFrame) -> DataFrame:
-    """One row per run and link (`HISTORY_TYPE`); `sent` and `answered` outside of outages."""
-    keys = ["run", *LINK]
-    spans = samples.groupBy(*keys).agg(F.min("sent_at").alias("from_at")).join(ends, "run")
-    asked = samples.select(*keys, "sent_at", "answered").join(F.broadcast(spans), keys)
-    grouped = asked.groupBy(*keys).cogroup(changes.groupBy(*keys))
+def trace_histories(samples: DataFrame, changes: DataFrame, spells: DataFrame) -> DataFrame:
+    """One row per run, link and spell (`HISTORY_TYPE`); `sent` and `answered` tell of the time
+    outside of outages."""
+    keys = ["run", *LINK, "spell"]
+    settled = F.col("answered") | (F.col("sent_at") <= F.col("end_at") - SETTLE_S)
+    asked = during(spells, samples.select("run", *LINK, "sent_at", "answered"), "sent_at")
+    noticed = during(spells, changes, "at")
+    grouped = asked.where(settled).groupBy(*keys).cogroup(noticed.groupBy(*keys))
     return grouped.applyInPandas(_of_trace(), HISTORY_TYPE)
 
 
@@ -53,10 +58,11 @@ def _of_trace() -> Callable[[tuple[Any, ...], pd.DataFrame, pd.DataFrame], pd.Da
         if asked.empty:  # noticed, but never asked: nothing is known of it
             return pd.DataFrame(columns=COLUMNS)
         asked = asked.sort_values("sent_at")
-        watched = (float(asked["from_at"].iloc[0]), float(asked["end_at"].iloc[0]))
-        down = reported(changed["at"], changed["up"], watched)
         sent_at, answered = asked["sent_at"].to_numpy(), asked["answered"].to_numpy(bool)
-        return _history(key, sent_at, answered, watched, outages(sent_at, answered, watched, down))
+        watched = (float(sent_at[0]), float(asked["end_at"].iloc[0]))
+        down = reported(changed["at"], changed["up"], watched)
+        found = outages(sent_at, answered, watched, down)
+        return _history(key[:3], sent_at, answered, watched, found)
 
     return of_trace
 

@@ -10,8 +10,10 @@ learned on the earlier part of each run:
                  its level and the `keep` of least squares; the `typical` delay has the median and
                  the `keep` of least absolute errors.
 
-The delay of a slice is the mean of those measured in it; slices without any are passed over. The
-persistence of the model is that of levels (`delay`): the hour of the day alone does not persist.
+The delay of a slice is the mean of those measured in it; predictors pass over slices without any.
+The persistence of the model is that of levels (`delay`): the hour of the day alone does not
+persist. It is told only by slices that follow each other, since it is what is left after one; what
+is left after a gap is less.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from tidings.pipeline.transforms.links.samples import LINK
 HORIZONS = (1, 10)  # slices
 LAST, MEAN, EXPECTED, TYPICAL = "last value", "mean", "model: expected", "model: typical"
 KEPT = np.linspace(0.0, 1.0, 21)  # candidates of the typical model
-LEAST_PAIRS = 2  # to learn from
+LEAST_PAIRS = 2  # to try a prediction
+ENOUGH_PAIRS = 20  # for a persistence
 ERROR_TYPE = (
     "source string, target string, horizon int, predictor string, persistence double, "
     "count long, absolute_s double, squared_s2 double"
@@ -81,8 +84,11 @@ def prediction_table(errors: DataFrame) -> DataFrame:
 
 
 def persistence(errors: DataFrame) -> DataFrame:
-    """One row per link: the part of a deviation that is left after one slice."""
-    return errors.groupBy(*LINK).agg(F.max("persistence").alias("persistence"))
+    """One row per link: the part of a deviation that is left after one slice, or the reason."""
+    few = f"fewer than {ENOUGH_PAIRS} slices with a delay follow one with a delay"
+    known = errors.groupBy(*LINK).agg(F.max("persistence").alias("persistence"))
+    reason = F.when(F.col("persistence").isNull(), few).alias("persistence_reason")
+    return known.select(*LINK, "persistence", reason)
 
 
 def _of_link() -> Callable[[pd.DataFrame], pd.DataFrame]:
@@ -94,7 +100,7 @@ def _of_link() -> Callable[[pd.DataFrame], pd.DataFrame]:
         rows = [
             (*ends, horizon, predictor, lasting, e.size, np.abs(e).sum(), (e**2).sum())
             for horizon in HORIZONS
-            for predictor, e in _tried(_pairs(by_run, horizon, "delay_s"), learned)
+            for predictor, e in _tried(_pairs(by_run, horizon), learned)
         ] or [(*ends, HORIZONS[0], LAST, lasting, 0, 0.0, 0.0)]
         names = ("horizon", "predictor", "persistence", "count", "absolute_s", "squared_s2")
         return pd.DataFrame(rows, columns=[*LINK, *names])
@@ -102,14 +108,14 @@ def _of_link() -> Callable[[pd.DataFrame], pd.DataFrame]:
     return of_link
 
 
-def _pairs(runs: list[pd.DataFrame], horizon: int, column: str) -> Pairs:
+def _pairs(runs: list[pd.DataFrame], horizon: int) -> Pairs:
     """Every slice with the last one that was known so many slices before."""
-    found = [_pairs_of_run(run, horizon, column) for run in runs]
+    found = [_pairs_of_run(run, horizon) for run in runs]
     return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _pairs_of_run(run: pd.DataFrame, horizon: int, column: str) -> Pairs:
-    at, delay_s = run["slice"].to_numpy(), run[column].to_numpy()
+def _pairs_of_run(run: pd.DataFrame, horizon: int) -> Pairs:
+    at, delay_s = run["slice"].to_numpy(), run["delay_s"].to_numpy()
     known = np.searchsorted(at, at - horizon, side="right") - 1
     has = known >= 0
     return Pairs(delay_s[known[has]], delay_s[has], run["held_back"].to_numpy(bool)[has])
@@ -123,7 +129,8 @@ def _tried(pairs: Pairs, learned_s: Values) -> Iterator[tuple[str, Values]]:
         return
     known_s, came_s = pairs.known_s[held], pairs.came_s[held]
     mean_s, median_s = float(learned_s.mean()), float(np.median(learned_s))
-    keep, typically = _least_squares(train, mean_s), _least_absolute(train, median_s)
+    keep = _least_squares(train.known_s, train.came_s, mean_s)
+    typically = _least_absolute(train.known_s, train.came_s, median_s)
     yield LAST, known_s - came_s
     yield MEAN, mean_s - came_s
     yield EXPECTED, mean_s + keep * (known_s - mean_s) - came_s
@@ -131,19 +138,23 @@ def _tried(pairs: Pairs, learned_s: Values) -> Iterator[tuple[str, Values]]:
 
 
 def _persistence(runs: list[pd.DataFrame]) -> float | None:
-    pairs = _pairs(runs, 1, "level_s")
-    if pairs.came_s.size < LEAST_PAIRS:
+    """Told by every slice and the next one; those before and after a gap are no pair."""
+    following = [np.diff(run["slice"].to_numpy()) == 1 for run in runs]
+    levels_s = [run["level_s"].to_numpy() for run in runs]
+    known_s = np.concatenate([s[:-1][f] for s, f in zip(levels_s, following, strict=True)])
+    came_s = np.concatenate([s[1:][f] for s, f in zip(levels_s, following, strict=True)])
+    if came_s.size < ENOUGH_PAIRS:
         return None
-    return _least_squares(pairs, float(pairs.came_s.mean()))
+    return _least_squares(known_s, came_s, float(came_s.mean()))
 
 
-def _least_squares(pairs: Pairs, level_s: float) -> float:
-    known_s, came_s = pairs.known_s - level_s, pairs.came_s - level_s
+def _least_squares(known_s: Values, came_s: Values, level_s: float) -> float:
+    known_s, came_s = known_s - level_s, came_s - level_s
     square = float((known_s**2).sum())
     return float(np.clip((known_s * came_s).sum() / square, 0.0, 1.0)) if square > 0 else 0.0
 
 
-def _least_absolute(pairs: Pairs, level_s: float) -> float:
-    known_s, came_s = pairs.known_s - level_s, pairs.came_s - level_s
+def _least_absolute(known_s: Values, came_s: Values, level_s: float) -> float:
+    known_s, came_s = known_s - level_s, came_s - level_s
     wrong_s = np.abs(KEPT[:, np.newaxis] * known_s - came_s).sum(axis=1)
     return float(KEPT[wrong_s.argmin()])
