@@ -69,7 +69,7 @@ def test_a_study_runs_resumes_and_is_read_by_scripts_and_people(tmp_path: Path) 
     assert "delivered, %" in shown.stdout
     assert "does not hold" in shown.stdout
     assert "Trees never reroute." in " ".join(shown.stdout.split())
-    assert "1 claims hold, 1 do not, 1 not judged" in shown.stdout
+    assert "Claims that hold: 1, that do not: 1, not judged: 1." in shown.stdout
     assert f"Next, for hours: tidings study run {path}" in shown.stdout
 
 

@@ -133,8 +133,9 @@ def _show(result: Result, written: Path, drawn: Path, name: str) -> None:
         console.print(table)
     verdicts = [claim.verdict for claim in result.claims]
     console.print(
-        f"{result.study}, {result.made_by()}: {verdicts.count('holds')} claims hold, "
-        f"{verdicts.count('does not hold')} do not, {verdicts.count('not judged')} not judged.",
+        f"{result.study}, {result.made_by()}. Claims that hold: "
+        f"{verdicts.count('holds')}, that do not: {verdicts.count('does not hold')}, "
+        f"not judged: {verdicts.count('not judged')}.",
         soft_wrap=True,
     )
     console.print(f"The figure is {drawn}, the numbers are in {written}.", soft_wrap=True)
