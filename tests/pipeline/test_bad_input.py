@@ -4,6 +4,7 @@ import shutil
 from io import StringIO
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -24,14 +25,25 @@ from support.traces import (
 )
 
 from tidings.cli.analysis_report import show
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.trace import LinkChanged, Probed, Published, arrow_schema
 from tidings.pipeline.headline import read_tables
 from tidings.pipeline.intake import check_columns, read_through, take_in
+from tidings.pipeline.jobs import analyse as job
+from tidings.pipeline.jobs import compact as compaction
 from tidings.pipeline.jobs.analyse import Analysis, analyse, write
 from tidings.pipeline.jobs.compact import compact
 from tidings.pipeline.jobs.delay_picture import draw_delays
-from tidings.pipeline.sources import read_traces
+from tidings.pipeline.jobs.sparing import (
+    AT_ONCE,
+    BROADCAST_BELOW,
+    FALLBACK,
+    LARGE_BYTES,
+    LITTLE_BYTES,
+    PARTITIONS,
+    sparing,
+)
+from tidings.pipeline.sources import Traces, read_intake, read_traces
 from tidings.pipeline.transforms import served
 from tidings.pipeline.transforms.linkload import per_link
 from tidings.pipeline.transforms.outcomes import examined
@@ -210,6 +222,58 @@ def test_an_analysis_finds_what_was_gathered_while_it_began(
     assert analyse(spark, tmp_path, intake=before).strategies["publications"].sum() == 12
 
 
+def test_an_analysis_goes_on_while_one_table_after_the_other_is_gathered(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = live_folder(tmp_path / "live")
+    gathered = shutil.copytree(folder, tmp_path / "gathered")
+    compact(gathered, 0.0, 2e9)
+    waiting = ["published", "delivered"]
+
+    def read(*arguments: Any) -> Traces:
+        if waiting:
+            table = waiting.pop()
+            shutil.rmtree(folder / table)
+            shutil.copytree(gathered / table, folder / table)
+        return read_intake(*arguments)
+
+    monkeypatch.setattr(job, "read_intake", read)
+    assert analyse(spark, folder).strategies["delivered"].sum() == 12
+    assert not waiting
+
+
+def test_an_error_that_no_file_explains_is_told_at_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, tries = live_folder(tmp_path), list[int]()
+
+    def fail(*arguments: Any) -> Traces:
+        tries.append(1)
+        write_segment(folder, "live", "b1", 10 + len(tries), a_moment(20))  # brokers go on
+        raise MemoryError("no room left")
+
+    monkeypatch.setattr(job, "read_intake", fail)
+    with pytest.raises(TidingsError, match=r"could not analyse .*: no room left"):
+        analyse(spark, folder)
+    assert len(tries) == 1
+
+
+def test_segments_go_when_all_tables_are_gathered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = sorted(live_folder(tmp_path).rglob("*.parquet"))
+    gather, seen = compaction._gather, []
+
+    def looked(*arguments: Any) -> Any:
+        seen.append(all(file.exists() for file in segments))
+        return gather(*arguments)
+
+    monkeypatch.setattr(compaction, "_gather", looked)
+    compact(tmp_path, 0.0, 2e9)
+    assert seen == [True, True]
+    assert sum(file.exists() for file in segments) == 2  # the newest
+
+
 def test_a_person_can_read_names_with_brackets(analysis: Analysis, tmp_path: Path) -> None:
     said, odd = StringIO(), ("a/[/b]", "a/[b]")
     rows = [*analysis.topics.to_dict("records") * 2]
@@ -226,6 +290,22 @@ def broken_inside(file: Path) -> Path:
     content[4:200] = bytes(196)
     file.write_bytes(content)
     return file
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "wanted"),
+    [(1000, AT_ONCE), (LITTLE_BYTES, {}), (LARGE_BYTES, {BROADCAST_BELOW: "-1"})],
+)
+def test_settings_fit_the_size_of_a_folder_and_end_with_its_analysis(
+    spark: SparkSession, size_bytes: int, wanted: dict[str, str]
+) -> None:
+    names = {*AT_ONCE, BROADCAST_BELOW, PARTITIONS, FALLBACK}
+    before = {name: spark.conf.get(name) for name in names}
+    with sparing(spark, size_bytes):
+        during = {name: spark.conf.get(name) for name in names}
+    assert wanted.items() <= during.items()
+    assert (during == before) == (not wanted)
+    assert {name: spark.conf.get(name) for name in names} == before
 
 
 def test_a_clock_that_jumps_back_is_counted_and_does_not_bend_the_delays(

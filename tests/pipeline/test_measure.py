@@ -1,18 +1,25 @@
 """Every point is measured once, as its trace rows say, and again only when they change."""
 
+import shutil
 from math import isnan
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import typer
 from pyspark.sql import SparkSession
 from support.sweeps import a_spec, point_files
+from typer.testing import CliRunner
 
+from tidings.cli.sweep import sweep as sweep_command
+from tidings.core.errors import TidingsError
 from tidings.pipeline import headline
-from tidings.pipeline.files import finished_points
+from tidings.pipeline.files import POINT_SCHEMA, finished_points
 from tidings.pipeline.jobs import measure as job
+from tidings.pipeline.jobs.analyse import study_of
 from tidings.pipeline.jobs.grid import Point, points_of, read_spec
 from tidings.pipeline.jobs.measure import measure, over_topologies
 from tidings.pipeline.jobs.question import Question
@@ -112,6 +119,53 @@ def test_a_point_that_left_other_rows_is_measured_again(
     )
     assert seen[0] == (3, 4)
     pd.testing.assert_frame_equal(before, after)
+
+
+def with_a_strange_study(out: Path, folder: Path) -> Path:
+    """The folder, and a point of another study whose rows cannot be read."""
+    shared = shutil.copytree(out, folder / "shared")
+    row = pq.ParquetFile(point_files(shared)[0]).read().to_pylist()[0]
+    strange = pa.Table.from_pylist([row | {"study": "strange", "point": "p"}], POINT_SCHEMA)
+    (shared / "points" / "study=strange").mkdir()
+    pq.write_table(strange, shared / "points" / "study=strange" / "p.parquet")
+    (shared / "published" / "p.parquet").write_bytes(b"no rows")
+    return shared
+
+
+def test_the_table_of_a_study_is_made_of_its_own_points(
+    out: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    alone = study_of(spark, out, "tiny")
+    assert list(alone["seeds"]) == [2, 2]
+    pd.testing.assert_frame_equal(
+        study_of(spark, with_a_strange_study(out, tmp_path), "tiny"), alone
+    )
+
+
+def test_a_table_that_cannot_be_made_is_one_clear_error(
+    out: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(out, tmp_path / "broken")
+    file = next((folder / "published").rglob("*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[4:200] = bytes(196)  # pages, not the footer
+    file.write_bytes(content)
+    with pytest.raises(TidingsError, match=f"Spark could not analyse {folder}"):
+        study_of(spark, folder, "tiny")
+
+
+def test_a_sweep_whose_table_fails_still_says_what_it_did(
+    out: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise TidingsError("no table today")
+
+    monkeypatch.setattr("tidings.pipeline.jobs.analyse.study_of", fail)
+    command = typer.Typer()
+    command.command()(sweep_command)
+    result = CliRunner().invoke(command, [str(a_spec(tmp_path)), "--out", str(out), "--quiet"])
+    assert "4 of 4 points are in" in result.output
+    assert str(result.exception) == "no table today"
 
 
 def test_means_over_topologies_with_their_confidence() -> None:

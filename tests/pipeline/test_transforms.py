@@ -26,7 +26,7 @@ from support.traces import (
 )
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, Published, Row
+from tidings.core.trace import TABLES, Published, Row, Subscribed
 from tidings.pipeline import headline
 from tidings.pipeline.jobs.analyse import SHORTEST_S, cdf_places
 from tidings.pipeline.jobs.intervals import with_paired_intervals
@@ -47,8 +47,8 @@ def random_rows(seed: int, publications: int = 400) -> list[Row]:
     """Rows of every kind with few distinct instants, so that copies and ties are common."""
     chance = np.random.default_rng(seed)
     rows: list[Row] = [
-        a_wish(wish, float(chance.choice([0.2, 0.5, inf])), at=float(chance.integers(3)))
-        for wish in SUBSCRIPTIONS * 2
+        a_wish(wish, float(chance.choice([0.2, 0.5, inf])), at=float(chance.integers(100)))
+        for wish in SUBSCRIPTIONS * 3
     ]
     for message in range(publications):
         at = float(chance.integers(100))
@@ -94,6 +94,36 @@ def test_outcomes_equal_those_without_spark(traces: Traces, tables: Tables, by: 
     assert list(found.columns) == list(OUTCOME_COLUMNS)
     assert set(expected["outcome"]) == {"in-time", "late", "dropped", "in-flight"}
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_a_renewed_contract_holds_from_then_on(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [a_wish(X, 1.0, price=5.0, at=2.0), a_wish(X, 0.1, price=7.0, at=17.0)]
+    rows += [a_publication(m, at, (X,)) for m, at in enumerate([1.0, 2.0, 16.9, 17.0, 30.0])]
+    rows += [a_delivery(m, at + 0.5, X) for m, at in enumerate([1.0, 2.0, 16.9, 17.0, 30.0])]
+    tables = tables_of({"day": rows})
+    judged = {0: "in-time", 1: "in-time", 2: "in-time", 3: "late", 4: "late"}
+    asked = {0: (1.0, 10.0), 1: (1.0, 10.0), 2: (1.0, 10.0), 3: (0.1, 14.0), 4: (0.1, 14.0)}
+    frame = outcomes(read_traces(spark, write_tables(tmp_path, tables)))
+    for found in (frame.toPandas(), headline.outcomes(tables).to_pandas()):
+        each = found.set_index("message")
+        assert each["outcome"].to_dict() == judged
+        pairs = each[["deadline_s", "price"]].itertuples(index=False, name=None)
+        assert dict(zip(each.index, pairs, strict=True)) == asked
+
+
+def test_logs_are_subscribers_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    topics = {"shop/$log-orders": "orders/#", "shop/$log-invoices": "invoices/2026/#"}
+    topics |= {"shop/a:b:orders/#": "orders/#"}
+    rows = [Subscribed(0.0, "shop", name, t, "", inf, 1.0, True) for name, t in topics.items()]
+    rows += [a_publication(1, 1.0, (*topics, "shop/unknown:x"))]
+    traces = read_traces(spark, write_tables(tmp_path, tables_of({"run": rows})))
+    found = {row.subscription: row.subscriber for row in examined(traces).collect()}
+    assert found == {
+        "shop/$log-orders": "shop/$log-orders",
+        "shop/$log-invoices": "shop/$log-invoices",
+        "shop/a:b:orders/#": "shop/a:b",
+        "shop/unknown:x": "shop/unknown",
+    }
 
 
 def test_figures_per_strategy_equal_the_summary_of_each_run(

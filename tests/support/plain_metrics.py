@@ -6,13 +6,26 @@ Written from docs/guide/traces.md, one publication and subscription at a time, w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import floor, nan
+from math import floor, isnan, nan
 from typing import Any, NamedTuple
 
-from tidings.core.trace import Carried, Delivered, Dropped, Published, Row, Subscribed
+from tidings.core.trace import (
+    Acknowledged,
+    Carried,
+    Delivered,
+    Dropped,
+    Forwarded,
+    LinkChanged,
+    Probed,
+    Published,
+    Row,
+    Subscribed,
+)
 
 GRAIN_S = 1e-6
+PROBE_TIMEOUT_S, SETTLE_S = 1.0, 5.0
 Figures = dict[str, float]
+Link = tuple[str, str]
 
 
 class Pair(NamedTuple):
@@ -40,12 +53,7 @@ def pairs_of(rows: Sequence[Row]) -> list[Pair]:
 
 
 def _pair(rows: Sequence[Row], published: Published, subscription: str) -> Pair:
-    wishes = [
-        row
-        for row in rows
-        if isinstance(row, Subscribed) and row.active and row.subscription == subscription
-    ]
-    wish = max(wishes, key=lambda row: (row.at, row.deadline_s, row.price), default=None)
+    wish = _wish(rows, published, subscription)
     arrivals = [
         (row.at, row.age_s)
         for row in rows
@@ -74,7 +82,7 @@ def _pair(rows: Sequence[Row], published: Published, subscription: str) -> Pair:
     return Pair(
         published,
         subscription,
-        subscription[: -len(wish.topic) - 1] if wish else subscription.split(":")[0],
+        subscription.removesuffix(f":{wish.topic}") if wish else subscription.split(":")[0],
         deadline_s,
         published.price * (wish.price if wish else 1.0),
         outcome,
@@ -83,6 +91,17 @@ def _pair(rows: Sequence[Row], published: Published, subscription: str) -> Pair:
         len(arrivals),
         back,
     )
+
+
+def _wish(rows: Sequence[Row], published: Published, subscription: str) -> Subscribed | None:
+    """The last one that was there when the message was published, or else the first."""
+    wishes = sorted(
+        (r for r in rows if isinstance(r, Subscribed) and r.subscription == subscription),
+        key=lambda row: (row.at, row.deadline_s, row.price),
+    )
+    wishes = [row for row in wishes if row.active]
+    until_then = [row for row in wishes if row.at <= published.at]
+    return (until_then[-1:] or wishes[:1] or [None])[0]
 
 
 def grouped(pairs: Iterable[Pair], key: Callable[[Pair], Any]) -> dict[Any, list[Pair]]:
@@ -129,15 +148,89 @@ def traffic(rows: Sequence[Row], pairs: Sequence[Pair]) -> Figures:
     }
 
 
-def loads(rows: Sequence[Row]) -> dict[tuple[str, str], Figures]:
+def loads(rows: Sequence[Row]) -> dict[Link, Figures]:
     """Frames and bytes by kind, of each direction of a link."""
-    found: dict[tuple[str, str], Figures] = {}
+    found: dict[Link, Figures] = {}
     for row in rows:
         if isinstance(row, Carried):
             link = found.setdefault((row.broker, row.neighbour), {})
             for name, amount in (("frames", row.frames), ("bytes", row.size_bytes)):
                 link[f"{row.kind}_{name}"] = link.get(f"{row.kind}_{name}", 0) + amount
     return found
+
+
+class Question(NamedTuple):
+    """A probe, or an attempt to send a message."""
+
+    sent_at: float
+    answered: bool
+    round_trip_s: float  # NaN: not told
+
+
+def round_trips(rows: Sequence[Row]) -> dict[Link, Figures]:
+    """What became of questions, of each direction of a link."""
+    asking = (Probed, Forwarded, Acknowledged, LinkChanged)
+    end_at = max((row.at for row in rows if isinstance(row, asking)), default=nan)
+    found: dict[Link, list[Question]] = {}
+    for row in rows:
+        if isinstance(row, Probed | Forwarded):
+            asked = _probe(row) if isinstance(row, Probed) else _attempt(rows, row)
+            if asked.answered or asked.sent_at <= end_at - SETTLE_S:
+                found.setdefault((row.broker, row.neighbour), []).append(asked)
+    return {link: _trips(asked) for link, asked in found.items()}
+
+
+def _probe(row: Probed) -> Question:
+    answered = not isnan(row.round_trip_s)
+    took_s = row.round_trip_s if answered else PROBE_TIMEOUT_S
+    return Question(row.at - took_s, answered, row.round_trip_s)
+
+
+def _attempt(rows: Sequence[Row], row: Forwarded) -> Question:
+    key = (row.broker, row.neighbour, row.transmission)
+    attempts = [
+        other.attempt
+        for other in rows
+        if isinstance(other, Forwarded)
+        and (other.broker, other.neighbour, other.transmission) == key
+    ]
+    answers = [
+        other.round_trip_s
+        for other in rows
+        if isinstance(other, Acknowledged)
+        and (other.broker, other.neighbour, other.transmission) == key
+        and other.round_trip_s >= 0
+    ]
+    answered = bool(answers) and row.attempt == max(attempts)
+    return Question(row.at, answered, min(answers) if answered and row.attempt == 1 else nan)
+
+
+def _trips(asked: Sequence[Question]) -> Figures:
+    told = sorted(one.round_trip_s for one in asked if not isnan(one.round_trip_s))
+    return {
+        "asked": len(asked),
+        "unanswered_ratio": _over(sum(not one.answered for one in asked), len(asked)),
+        "round_trip_mean_s": _over(sum(told), len(told)),
+        "round_trip_p50_s": percentile(told, 0.50),
+        "round_trip_p95_s": percentile(told, 0.95),
+    }
+
+
+def states(rows: Sequence[Row]) -> dict[Link, Figures]:
+    """For how long links were up, and how often they went down."""
+    end_at = max((row.at for row in rows if isinstance(row, Carried | LinkChanged)), default=nan)
+    found: dict[Link, list[tuple[float, bool]]] = {}
+    for row in rows:
+        if isinstance(row, LinkChanged):
+            found.setdefault((row.broker, row.neighbour), []).append((row.at, row.up))
+    return {link: _up(sorted(changes), end_at) for link, changes in found.items()}
+
+
+def _up(changes: Sequence[tuple[float, bool]], end_at: float) -> Figures:
+    ends = [*(at for at, _ in changes[1:]), end_at]
+    up_s = sum(end - at for (at, up), end in zip(changes, ends, strict=True) if up)
+    downs = sum(not up for _, up in changes)
+    return {"up_ratio": _over(up_s, end_at - changes[0][0]), "downs": downs}
 
 
 def costs(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:

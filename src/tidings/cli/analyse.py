@@ -46,6 +46,7 @@ def analyse(
     from tidings.pipeline.files import writable_folder
     from tidings.pipeline.intake import take_in
     from tidings.pipeline.jobs.analyse import analyse as run_analysis
+    from tidings.pipeline.jobs.sparing import is_little
     from tidings.pipeline.session import spark_session
 
     if not 0 < window_s < float("inf"):
@@ -54,7 +55,8 @@ def analyse(
     if out is not None:
         writable_folder(out, "--out")
     with working(quiet or json, f"Analysing {traces}"):
-        spark = spark_session(master, "tidings analyse", settings(conf))
+        brief = is_little(intake.size_bytes())
+        spark = spark_session(master, "tidings analyse", settings(conf), brief)
         analysis = run_analysis(spark, traces, "age" if age else "clock", window_s, intake)
         written = [] if out is None else _written(analysis, out)
     if json:

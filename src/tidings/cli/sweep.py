@@ -14,6 +14,7 @@ from rich.console import Console
 from tidings.cli.progress import ended_by_sigterm, progress
 from tidings.cli.spark_options import Conf, Master, settings
 from tidings.cli.tables import records, study_table
+from tidings.core.errors import TidingsError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,13 +49,18 @@ def sweep(
     session = partial(spark_session, master, "tidings sweep", more)
     with ended_by_sigterm(), progress(quiet or json, chosen.name) as tell:
         report = run_sweep(chosen, folder, session, tell)
-    study = None
+    study, problem = None, None
     if not report.interrupted and len(report.failures) < report.points:
-        study = study_of(session(), folder, chosen.name)
+        try:
+            study = study_of(session(), folder, chosen.name)
+        except TidingsError as error:  # the points are there all the same, and that is said first
+            problem = error
     if json:
         print(msgspec.json.encode(_result(report, study)).decode())
     else:
         _show(report, study, _command(spec, report.out, master, conf))
+    if problem is not None:
+        raise problem
     if report.interrupted or report.failures:
         raise typer.Exit(INTERRUPTED if report.interrupted else FAILED)
 

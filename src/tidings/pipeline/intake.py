@@ -10,6 +10,7 @@ point can simply run again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,7 +47,12 @@ class Intake(Struct, frozen=True):
     quarantined: tuple[Quarantined, ...] = ()
 
     def size_bytes(self) -> int:
-        return sum(file.stat().st_size for files in self.files.values() for file in files)
+        """Of what is still there: a file may have been gathered meanwhile."""
+        size_bytes = 0
+        for file in (file for files in self.files.values() for file in files):
+            with suppress(FileNotFoundError):
+                size_bytes += file.stat().st_size
+        return size_bytes
 
 
 def take_in(folder: Path) -> Intake:

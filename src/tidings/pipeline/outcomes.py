@@ -2,7 +2,9 @@
 
 One outcome per publication and interested subscription. A copy that is dropped may have a sibling
 that arrives, so delivered wins over dropped, and dropped over in flight; where copies compete, the
-earliest row counts. `pipeline.transforms.outcomes` means exactly the same on Spark.
+earliest row counts. A subscription that was renewed asks, for each message, what it asked for last
+when that was published; before its first row, what it asked for first.
+`pipeline.transforms.outcomes` means exactly the same on Spark.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -45,10 +48,8 @@ def outcomes(tables: Mapping[str, pa.Table], by: By = "clock") -> pa.Table:
     `by` says what a delay is: the difference of two `clock`s, which must agree, or the `age` that
     the envelope told, which needs no common clock.
     """
-    contracts = _contracts(tables["subscribed"])
     joined = (
-        _pairs(tables["published"])
-        .join(contracts, ["run", "subscription"])
+        _with_contracts(_pairs(tables["published"]), tables["subscribed"])
         .join(_arrivals(tables["delivered"]), ["run", "message", "subscription"])
         .join(_drops(tables["dropped"]), ["run", "message", "subscriber_broker"])
     )
@@ -71,11 +72,35 @@ def _pairs(published: pa.Table) -> pa.Table:
     return pairs.append_column("subscriber_broker", pc.struct_field(homes, "broker"))
 
 
-def _contracts(subscribed: pa.Table) -> pa.Table:
-    """What each subscription asks for; of one that was renewed, what it asked for last."""
-    wishes = subscribed.filter(subscribed["active"])
-    last = _first_of(wishes, ["run", "subscription"], ["at", "deadline_s", "price"], "descending")
-    return last.select(["run", "subscription", "deadline_s", "price"])
+def _with_contracts(pairs: pa.Table, subscribed: pa.Table) -> pa.Table:
+    """With what each subscription asked for when the message was published."""
+    keys = ["run", "subscription"]
+    order = [(name, "ascending") for name in (*keys, "at", "deadline_s", "price")]
+    wishes = subscribed.filter(subscribed["active"]).sort_by(order)
+    wishes = wishes.append_column("number", pa.array(np.arange(len(wishes))))
+    firsts = wishes.group_by(keys, use_threads=False).aggregate([("number", "first")])
+    pairs = pairs.join(firsts, keys)
+    held = _holding(pairs, wishes.join(firsts, keys).sort_by("number"))
+    for name in ("deadline_s", "price"):
+        pairs = pairs.append_column(name, wishes[name].take(held))
+    return pairs
+
+
+def _holding(pairs: pa.Table, wishes: pa.Table) -> pa.Array:
+    """For each pair the number of the last wish of its subscription until then, or else of the
+    first; null if there is none. Wishes are sorted by subscription and instant, and so found by
+    bisection, with instants replaced by their rank so that both make one number."""
+    instants = np.sort(wishes["at"].to_numpy())
+
+    def place(first: np.ndarray, at: pa.ChunkedArray) -> np.ndarray:
+        ranks = np.searchsorted(instants, at.to_numpy(), "right")
+        return np.asarray(first * (len(instants) + 1) + ranks)
+
+    known = pairs["number_first"]
+    first = pc.fill_null(known, 0).to_numpy()
+    places = place(wishes["number_first"].to_numpy(), wishes["at"])
+    last = np.searchsorted(places, place(first, pairs["published_at"]), "right") - 1
+    return pa.array(np.maximum(last, first), mask=pc.is_null(known).to_numpy())
 
 
 def _arrivals(delivered: pa.Table) -> pa.Table:

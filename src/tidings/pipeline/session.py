@@ -3,6 +3,8 @@
 Local mode is the default and stays on the loopback interface; another master (a standalone
 cluster, Kubernetes, YARN) gets the same session, with addresses and parallelism left to it, and
 executors that run this very package. A task whose process dies is tried again in either mode.
+For `brief` work Java translates its code once and quickly: most of a short job's time goes into
+that, and what Java's second, thorough translation costs is paid back only after a minute or so.
 An interrupt waits until Spark has started, as a JVM that is left halfway never ends.
 """
 
@@ -37,8 +39,12 @@ QUIET_LOGS = Path(__file__).absolute().with_name("log4j2.properties")
 # A function without types, so called by this name.
 _launch: Callable[[SparkConf, dict[str, Any]], Any] = launch_gateway
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+QUIET = f"-Dlog4j2.configurationFile={QUIET_LOGS.as_uri()}"
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 EVERYWHERE = {
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET_LOGS.as_uri()}",
+    JAVA_OPTIONS: QUIET,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     TRIES: str(TASK_TRIES),
@@ -48,14 +54,18 @@ EVERYWHERE = {
 
 
 def spark_session(
-    master: str | None = None, app: str = "tidings", more: Mapping[str, str] | None = None
+    master: str | None = None,
+    app: str = "tidings",
+    more: Mapping[str, str] | None = None,
+    brief: bool = False,
 ) -> SparkSession:
     """The running session, or a new one; the first call in a process takes a few seconds.
 
-    `more` are settings of Spark by name; they go before ours.
+    `more` are settings of Spark by name; they go before ours. `brief` is for little work, on this
+    machine.
     """
     master = _checked(master or LOCAL_MASTER)
-    settings = EVERYWHERE | (_local_settings() if _is_local(master) else {}) | dict(more or {})
+    settings = EVERYWHERE | (_local_settings(brief) if _is_local(master) else {}) | dict(more or {})
     master = _with_tries(master, settings[TRIES])
     _prepare_environment(master, settings)
     chosen = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
@@ -145,13 +155,16 @@ def _with_tries(master: str, tries: str) -> str:
     return re.sub(r"^local(\[([^],]+)\])?$", lambda m: f"local[{m[2] or 1},{tries}]", master)
 
 
-def _local_settings() -> dict[str, str]:
+def _local_settings(brief: bool) -> dict[str, str]:
     return {
+        JAVA_OPTIONS: f"{QUIET} {BRIEF}" if brief else QUIET,
         "spark.driver.memory": "4g",  # at most: driver and executor are one process here
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.host": LOOPBACK,
         # Spark's 200 is for clusters: here each partition beyond the cores only costs a task.
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+        # From 32 files on Spark would look at each in a task of its own; here looking is quicker.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     }
 
 

@@ -32,12 +32,17 @@ class Traces:
 def read_traces(spark: SparkSession, folder: Path, runs: Collection[str] | None = None) -> Traces:
     """All that a folder holds, or only some points of a sweep; tables that nothing was written to
     are empty. One file that cannot be read is an error."""
+    return read_intake(spark, folder, all_good(folder, runs))
+
+
+def all_good(folder: Path, runs: Collection[str] | None = None) -> Intake:
+    """The files of a folder, or of some points of a sweep, of which none may be bad."""
     files = trace_files(folder)
     if runs is not None:
         files = {table: [f for f in files[table] if f.stem in runs] for table in files}
     for found in files.values():
         check_versions(found)
-    return read_intake(spark, folder, Intake(files))
+    return Intake(files)
 
 
 def read_intake(spark: SparkSession, folder: Path, intake: Intake) -> Traces:

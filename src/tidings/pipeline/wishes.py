@@ -1,7 +1,8 @@
 """What does each subscription ask for, as far as is known by now?
 
-Of one that was renewed, what it asked for last, as in `pipeline.outcomes`. Files are read once, as
-they appear; one that is no table of subscriptions is passed over, with a warning, and counted.
+Of one that was renewed, what it asked for last. (`pipeline.outcomes` holds each message to what was
+asked for when it was published; the two differ for windows around a renewal.) Files are read once,
+as they appear; one that is no table of subscriptions is passed over, with a warning, and counted.
 """
 
 from __future__ import annotations

@@ -23,13 +23,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidings.core.errors import TidingsError
-from tidings.pipeline.files import replaced
+from tidings.pipeline.files import LOOKS, finished_points, replaced
 from tidings.pipeline.intake import Intake, Quarantined, read_through, take_in
 from tidings.pipeline.jobs.intervals import with_intervals, with_paired_intervals
 from tidings.pipeline.jobs.question import LATENESS_RATIOS
 from tidings.pipeline.jobs.sparing import sparing
 from tidings.pipeline.outcomes import By
-from tidings.pipeline.sources import Traces, read_intake, read_traces
+from tidings.pipeline.sources import Traces, all_good, read_intake
 from tidings.pipeline.transforms import metrics, served
 from tidings.pipeline.transforms.cost import cost, discarded
 from tidings.pipeline.transforms.latency import delay_cdf
@@ -77,32 +77,36 @@ def analyse(
     """All metrics of the traces in a folder; `intake` is what was found in it, if that is known.
 
     Footers are looked at before, pages only if Spark stumbles over one: then all rows are read to
-    find which files it is. Files that were gathered meanwhile are looked for once more.
+    find which files it is. Files that were gathered meanwhile are looked for again.
     """
-    sound = take_in(folder) if intake is None else intake
-    try:
-        return _analysed(spark, folder, sound, by, window_s)
-    except TidingsError:
-        raise
-    except Exception as error:  # of Spark's Python side, of its Java side, or of what joins them
-        again = _looked_again(folder, sound)
-        if again.files == sound.files:
-            raise _failed(folder, error) from error
-    try:
-        return _analysed(spark, folder, again, by, window_s)
-    except TidingsError:
-        raise
-    except Exception as error:
-        raise _failed(folder, error) from error
+    sound, looks = take_in(folder) if intake is None else intake, 1
+    while True:
+        try:
+            return _analysed(spark, folder, sound, by, window_s)
+        except TidingsError:
+            raise
+        except Exception as error:  # of Spark's Python side, its Java side, or what joins them
+            again = _looked_again(folder, sound) if looks < LOOKS else None
+            if again is None:
+                raise _failed(folder, error) from error
+            sound, looks = again, looks + 1
 
 
 def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
-    """Only the table of one study, for the end of a sweep."""
-    traces = read_traces(spark, folder)
+    """Only the table of one study, for the end of a sweep; other studies may share the folder."""
+    points = finished_points(folder).to_pylist()
+    intake = all_good(folder, {row["point"] for row in points if row["study"] == name})
     needed = set(metrics.NEEDED) - {"subscription", "deadline_s", "reason"}  # of subscribers, drops
-    with persisted(outcomes(traces).select(*sorted(needed))) as rows:
-        strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
-        study = _study(strategies, traces)
+    try:
+        traces = read_intake(spark, folder, intake)
+        with (
+            sparing(spark, intake.size_bytes()),
+            persisted(outcomes(traces).select(*sorted(needed))) as rows,
+        ):
+            strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
+            study = _study(strategies, traces)
+    except Exception as error:
+        raise _failed(folder, error) from error
     assert study is not None, f"{folder} is not the folder of a sweep"
     return study[study["study"] == name].reset_index(drop=True)
 
@@ -144,10 +148,15 @@ def _analysed(
         )
 
 
-def _looked_again(folder: Path, before: Intake) -> Intake:
-    """What can be read of a folder over which Spark has stumbled."""
-    files = [file for found in before.files.values() for file in found]
-    return read_through(folder) if all(file.exists() for file in files) else take_in(folder)
+def _looked_again(folder: Path, before: Intake) -> Intake | None:
+    """What can be read of a folder over which Spark has stumbled; nothing if no file that was read
+    is to blame. New files are none: brokers may be writing."""
+    files = {file for found in before.files.values() for file in found}
+    if not all(file.exists() for file in files):
+        return take_in(folder)
+    again = read_through(folder)
+    is_blamed = any(Path(each.file) in files for each in again.quarantined)
+    return again if is_blamed else None
 
 
 def _failed(folder: Path, error: Exception) -> TidingsError:
@@ -156,11 +165,10 @@ def _failed(folder: Path, error: Exception) -> TidingsError:
 
 
 def _strategies(rows: DataFrame, traces: Traces) -> DataFrame:
-    """`metrics.per_strategy`, `served.BESIDE` and discarded frames."""
+    """`metrics.per_strategy`, `served.beside` and discarded frames."""
     carried = traces["carried"]
     return (
-        metrics.per_strategy(rows, traces["published"], carried)
-        .join(served.beside(rows), ["run", "strategy"], "left")
+        metrics.per_strategy(rows, traces["published"], carried, served.beside())
         .join(discarded(carried), "run", "left")
         .na.fill(0, ["second_deliveries", "clock_jumps", "discarded_frames"])
     )

@@ -2,7 +2,8 @@
 
 A live broker leaves a segment per table every `flush_s`. Those of one run and table are gathered in
 `<table>/run=<run>/gathered-<digest>.parquet`, in three steps: written under a hidden name, renamed,
-and only then are the segments removed. The gathered file names its segments by their digests, and
+and only then are the segments removed, those of all tables together at the end, so that an analysis
+stumbles once and not at every table. The gathered file names its segments by their digests, and
 readers pass over a segment that a gathered file has (`pipeline.copies`). So from the rename on the
 rows are read from the gathered file and before it from the segments, whenever the power fails; what
 is left over is cleared away the next time. Segments are never rewritten twice.
@@ -67,6 +68,8 @@ def compact(folder: Path, settle_s: float, now: float) -> Compaction:
         for table, segments in ready.items():
             for run, portion in _portions(segments):
                 done += _gather(folder / table, run, portion)
+        for file in (file for gathered in done for file in gathered.segments):
+            file.unlink()
         left = sum(len(_segments(folder / table)) for table in TABLES)
     return Compaction(
         sum(len(gathered.segments) for gathered in done),
@@ -186,8 +189,6 @@ def _gather(place: Path, run: str, segments: list[Path]) -> list[_Gathered]:
         onto_disk(home)
     finally:
         draft.unlink(missing_ok=True)
-    for path in held:
-        path.unlink()
     return [_Gathered(file, list(held), rows)]
 
 

@@ -7,6 +7,8 @@ exact percentiles over what was delivered, late or not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -36,22 +38,20 @@ NEEDED = (
 )
 
 
-def per_strategy(outcomes: DataFrame, published: DataFrame, carried: DataFrame) -> DataFrame:
-    """One row per run and strategy. Links do not tell strategies apart, so what they carried is
-    null where several strategies share a run."""
-    keys = ["run", "strategy"]
+def per_strategy(
+    outcomes: DataFrame,
+    published: DataFrame,
+    carried: DataFrame,
+    more: Mapping[str, Column] | None = None,
+) -> DataFrame:
+    """One row per run and strategy, with `more` figures of its outcomes if that is wanted. Links do
+    not tell strategies apart, so what they carried is null where several strategies share a run."""
+    keys, beside = ["run", "strategy"], more or {}
     publications = published.groupBy(*keys).agg(F.count("*").alias("publications"))
-    alone = published.groupBy("run").agg(F.count_distinct("strategy").alias("strategies"))
-    traffic = (
-        alone.where("strategies = 1")
-        .join(message_number(carried), "run", "left")
-        .join(packets_per_subscriber(outcomes, carried), "run", "left")
-        .select("run", *TRAFFIC)
-        .na.fill(0, ["message_number"])
-    )
+    others = [figure.alias(name) for name, figure in beside.items()]
     return (
-        publications.join(outcomes.groupBy(*keys).agg(*figures()), keys, "left")
-        .join(traffic, "run", "left")
+        publications.join(outcomes.groupBy(*keys).agg(*figures(), *others), keys, "left")
+        .join(traffic(outcomes, publications, carried), "run", "left")
         .na.fill(0, ["expected", "delivered", "dropped", "in_flight", "earnings"])
         .select(
             *keys,
@@ -63,7 +63,30 @@ def per_strategy(outcomes: DataFrame, published: DataFrame, carried: DataFrame) 
             *RATIOS,
             *AMOUNTS,
             *delays(),
+            *beside,
         )
+    )
+
+
+def traffic(outcomes: DataFrame, publications: DataFrame, carried: DataFrame) -> DataFrame:
+    """One row per run with one strategy: data transmissions, repeats among them, and the same per
+    publication and broker (other than the publisher's) with an interested subscription. See
+    `headline.packets_per_subscriber`."""
+    alone = publications.groupBy("run").agg(F.count("*").alias("strategies"))
+    subscribers = (
+        outcomes.where(F.col("publisher_broker") != F.col("subscriber_broker"))
+        .select("run", "message", "subscriber_broker")
+        .distinct()
+        .groupBy("run")
+        .agg(F.count("*").alias("subscribers"))
+    )
+    return (
+        alone.where("strategies = 1")
+        .join(message_number(carried), "run", "left")
+        .join(subscribers, "run", "left")
+        .na.fill(0, ["message_number"])
+        .withColumn("packets_per_subscriber", F.col("message_number") / F.col("subscribers"))
+        .select("run", *TRAFFIC)
     )
 
 
@@ -73,22 +96,6 @@ def message_number(carried: DataFrame) -> DataFrame:
         carried.where(F.col("kind").isin("data", "repeat"))
         .groupBy("run")
         .agg(F.sum("frames").alias("message_number"))
-    )
-
-
-def packets_per_subscriber(outcomes: DataFrame, carried: DataFrame) -> DataFrame:
-    """One row per run: data transmissions, repeats among them, per publication and broker (other
-    than the publisher's) with an interested subscription. See `headline.packets_per_subscriber`."""
-    subscribers = (
-        outcomes.where(F.col("publisher_broker") != F.col("subscriber_broker"))
-        .select("run", "message", "subscriber_broker")
-        .distinct()
-        .groupBy("run")
-        .agg(F.count("*").alias("subscribers"))
-    )
-    ratio = F.coalesce("message_number", F.lit(0)) / F.col("subscribers")
-    return subscribers.join(message_number(carried), "run", "left").select(
-        "run", ratio.alias("packets_per_subscriber")
     )
 
 

@@ -8,7 +8,9 @@ clock that puts a delivery before its publication.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from math import inf
+
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tidings.pipeline.outcomes import (
@@ -63,7 +65,7 @@ def joined(traces: Traces) -> DataFrame:
     """Each pair with what was asked for, and with its first delivery and its first drop."""
     return (
         pairs(traces["published"])
-        .join(contracts(traces["subscribed"]), ["run", "subscription"], "left")
+        .transform(with_contract, contracts(traces["subscribed"]))
         .join(arrivals(traces["delivered"]), ["run", "message", "subscription"], "left")
         .join(drops(traces["dropped"]), ["run", "message", "subscriber_broker"], "left")
     )
@@ -86,14 +88,27 @@ def pairs(published: DataFrame) -> DataFrame:
 
 
 def contracts(subscribed: DataFrame) -> DataFrame:
-    """What each subscription asks for; of one that was renewed, what it asked for last."""
-    last = F.max(F.struct("at", "deadline_s", "price")).alias("last")
-    return (
-        subscribed.where("active")
-        .groupBy("run", "subscription")
-        .agg(last, F.max("topic").alias("topic_filter"))
-        .select("run", "subscription", "last.deadline_s", "last.price", "topic_filter")
+    """What each subscription asked for, and when: a wish holds from its instant to that of the next
+    one, the first also before it. Of two at one instant the one that is last in order holds."""
+    wishes = Window.partitionBy("run", "subscription").orderBy("at", "deadline_s", "price")
+    is_first = F.lag("at").over(wishes).isNull()
+    return subscribed.where("active").select(
+        F.col("run").alias("wish_run"),
+        F.col("subscription").alias("wish"),
+        F.when(is_first, -inf).otherwise(F.col("at")).alias("holds_from"),
+        F.coalesce(F.lead("at").over(wishes), F.lit(inf)).alias("holds_until"),
+        "deadline_s",
+        "price",
+        F.col("topic").alias("topic_filter"),
     )
+
+
+def with_contract(pairs: DataFrame, contracts: DataFrame) -> DataFrame:
+    """Each pair with the wish that held when it was published."""
+    same = (F.col("run") == F.col("wish_run")) & (F.col("subscription") == F.col("wish"))
+    since = F.col("published_at") >= F.col("holds_from")
+    held = since & (F.col("published_at") < F.col("holds_until"))
+    return pairs.join(contracts, same & held, "left").drop("wish_run", "wish")
 
 
 def arrivals(delivered: DataFrame) -> DataFrame:
@@ -142,10 +157,15 @@ def _by_clock() -> Column:
 
 
 def _subscriber() -> Column:
-    """The client of a subscription, `<broker>/<client>:<filter>`, in which each may have colons."""
-    length = F.length("subscription") - F.length("topic_filter") - 1
-    known = F.substring(F.col("subscription"), F.lit(1), length)
-    return F.coalesce(known, F.substring_index("subscription", ":", 1))
+    """The client of a subscription, `<broker>/<client>:<filter>`, in which each may have colons; a
+    broker's log has no filter in its name."""
+    ending = F.concat(F.lit(":"), F.col("topic_filter"))
+    client = F.substring("subscription", F.lit(1), F.length("subscription") - F.length(ending))
+    return (
+        F.when(F.endswith("subscription", ending), client)
+        .when(F.col("topic_filter").isNull(), F.substring_index("subscription", ":", 1))
+        .otherwise(F.col("subscription"))
+    )
 
 
 def _outcome() -> Column:

@@ -12,8 +12,6 @@ from pyspark.sql import functions as F
 
 from tidings.pipeline.transforms.metrics import DELAYS, delays, figures
 
-# What `metrics.per_strategy` does not have of `SERVED`.
-BESIDE = ("loss_ratio", "delay_mean_s", "second_deliveries", "clock_jumps")
 SERVED = (
     "expected",
     "delivered",
@@ -52,10 +50,16 @@ def per_subscriber(examined: DataFrame) -> DataFrame:
     return grouped.withColumns(_named_delays()).select(*keys, "deadline_s", *SERVED)
 
 
-def beside(examined: DataFrame) -> DataFrame:
-    """One row per run and strategy: `BESIDE`, to stand beside `metrics.per_strategy`."""
-    keys = ("run", "strategy")
-    return examined.groupBy(*keys).agg(*_beside()).select(*keys, *BESIDE)
+def beside() -> dict[str, Column]:
+    """Of a group of examined outcomes, what `metrics.figures` do not tell."""
+    lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
+    seconds = F.sum(F.greatest(F.col("copies") - 1, F.lit(0)))
+    return {
+        "loss_ratio": lost,
+        "delay_mean_s": F.avg("delay_s"),
+        "second_deliveries": seconds,
+        "clock_jumps": F.count_if("clock_back"),
+    }
 
 
 def _served(examined: DataFrame, *keys: str) -> DataFrame:
@@ -68,11 +72,4 @@ def _named_delays() -> dict[str, Column]:
 
 
 def _beside() -> list[Column]:
-    lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
-    seconds = F.sum(F.greatest(F.col("copies") - 1, F.lit(0)))
-    return [
-        lost.alias("loss_ratio"),
-        F.avg("delay_s").alias("delay_mean_s"),
-        seconds.alias("second_deliveries"),
-        F.count_if("clock_back").alias("clock_jumps"),
-    ]
+    return [figure.alias(name) for name, figure in beside().items()]
