@@ -8,18 +8,21 @@ the same per subscriber. They must agree. Spark has 2 GB for driver and executor
 are one process in local mode, and spills. DuckDB has six times that, since within 2 GB it wrote
 more than 30 GB to the disk and gave up; where it still gives up there is nothing to compare with.
 Spark's start-up is left out, reading the files is not. The growth is the time of the larger trace
-over that of the smaller one, which has a tenth of its rows: 10 is linear.
+over that of the smaller one, which has a tenth of its rows: 10 is linear. Last, the larger trace is
+analysed whole, within the same memory: every table that `tidings analyse` makes, windows, topics,
+reliability and distributions among them; beside it stands the rate of the two tables alone.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import numpy as np
@@ -31,7 +34,7 @@ from pyspark.sql import SparkSession
 
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.pipeline.intake import take_in
-from tidings.pipeline.jobs.analyse import persisted
+from tidings.pipeline.jobs.analyse import analyse, persisted
 from tidings.pipeline.jobs.sparing import sparing
 from tidings.pipeline.session import spark_session
 from tidings.pipeline.sources import read_intake
@@ -119,6 +122,7 @@ select run, message_number, message_number / subscribers as packets_per_subscrib
 from traffic join subscribers using (run)
 """
 Answers = dict[str, pd.DataFrame]
+T = TypeVar("T")
 
 
 def measured(quick: bool) -> list[Line]:
@@ -128,12 +132,13 @@ def measured(quick: bool) -> list[Line]:
         {"spark.driver.memory": MEMORY, "spark.executor.memory": MEMORY},
     )
     spark.range(1000).groupBy("id").count().collect()  # the first job loads classes
-    lines, seconds = [], []
-    for rows in QUICK_ROWS if quick else ROWS:
+    lines, seconds, sizes = [], [], QUICK_ROWS if quick else ROWS
+    for rows in sizes:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             written = generate(folder, rows)
             ours, found = timed(lambda folder=folder: on_spark(spark, folder))
+            print(f"{written:,} rows: Spark {ours:.1f} s", file=sys.stderr)  # the rest takes long
             notes = []
             try:
                 theirs, expected = timed(lambda folder=folder: on_duckdb(folder))
@@ -141,6 +146,9 @@ def measured(quick: bool) -> list[Line]:
             except duckdb.Error as error:  # within this memory it may need more disk than there is
                 theirs = nan
                 notes.append(f"not compared, as DuckDB gave up: {str(error).partition(chr(10))[0]}")
+            if rows == sizes[-1]:
+                whole, analysis = timed(lambda folder=folder: analyse(spark, folder))
+                compare({name: getattr(analysis, name) for name in FIGURES}, found)
         seconds.append((ours, theirs))
         load = os.getloadavg()[0]
         notes.insert(
@@ -151,7 +159,11 @@ def measured(quick: bool) -> list[Line]:
         lines.append(line(label, rate, "rows/s", baseline, rate / baseline, notes=notes))
     (small, small_there), (large, large_there) = seconds
     growth, there = large / small, large_there / small_there
-    return [*lines, line("time for ten times the rows", growth, "times", there, growth / there)]
+    lines.append(line("time for ten times the rows", growth, "times", there, growth / there))
+    tables, rate = len(analysis.tables()), written / whole
+    name = f"all {tables} tables of {written / 1e6:.1f} million rows"
+    notes = [f"{whole:.1f} s; load of the machine {os.getloadavg()[0]:.1f}"]
+    return [*lines, line(name, rate, "rows/s", written / large, large / whole, notes=notes)]
 
 
 def generate(folder: Path, rows: int) -> int:
@@ -317,7 +329,7 @@ def compare(found: Answers, expected: Answers) -> None:
         pd.testing.assert_frame_equal(found[name][columns], table[columns], check_dtype=False)
 
 
-def timed(work: Callable[[], Answers]) -> tuple[float, Answers]:
+def timed(work: Callable[[], T]) -> tuple[float, T]:
     started_at = time.perf_counter()
     answers = work()
     return time.perf_counter() - started_at, answers

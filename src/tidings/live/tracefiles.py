@@ -137,7 +137,7 @@ class _Writer:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             pq.write_table(rows, draft, compression="zstd", use_dictionary=_texts(rows.schema))
-            while not _renamed(draft, folder / f"{self._prefix}{self.number:06}.parquet"):
+            while not renamed(draft, folder / f"{self._prefix}{self.number:06}.parquet"):
                 self.number += 1
         finally:
             draft.unlink(missing_ok=True)
@@ -154,7 +154,7 @@ def run_prefix(run: str) -> str:
     return f"{_plain(run)}-"
 
 
-def _renamed(draft: Path, final: Path) -> bool:
+def renamed(draft: Path, final: Path) -> bool:
     """Whether the draft got the name, which nobody had."""
     try:
         os.link(draft, final)  # renaming would replace what is there

@@ -15,6 +15,8 @@ from secrets import token_hex
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tidings.live.tracefiles import renamed
+
 
 class Drafts:
     """The files of one run while they are being written: `<folder>/<table>/<place>/<name>`."""
@@ -50,7 +52,7 @@ class Drafts:
             with _named(self._draft(table)):
                 self._writers[table].close()
         try:
-            return all(_is_first(self._draft(table), self._final(table)) for table in tables)
+            return all(renamed(self._draft(table), self._final(table)) for table in tables)
         finally:
             self.discard()
 
@@ -67,19 +69,6 @@ class Drafts:
 
     def _final(self, table: str) -> Path:
         return self._draft(table).with_name(f"{self._name}.parquet")
-
-
-def _is_first(draft: Path, final: Path) -> bool:
-    """Whether the draft got its name, which nobody else had."""
-    try:
-        os.link(draft, final)  # renaming would replace what is there
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without links; two that look at one moment both go on
-        if final.exists():
-            return False
-        os.replace(draft, final)
-    return True
 
 
 @contextmanager

@@ -22,12 +22,12 @@ from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tidings.core.errors import TidingsError
-from tidings.pipeline.files import LOOKS, finished_points, replaced
-from tidings.pipeline.intake import Intake, Quarantined, read_through, take_in
+from tidings.pipeline.files import finished_points, replaced
+from tidings.pipeline.intake import Intake, Quarantined, take_in
 from tidings.pipeline.jobs.intervals import with_intervals, with_paired_intervals
 from tidings.pipeline.jobs.question import LATENESS_RATIOS
 from tidings.pipeline.jobs.sparing import sparing
+from tidings.pipeline.jobs.stumbles import despite_stumbles, stumbled
 from tidings.pipeline.outcomes import By
 from tidings.pipeline.sources import Traces, all_good, read_intake
 from tidings.pipeline.transforms import metrics, served
@@ -74,22 +74,10 @@ def analyse(
     window_s: float = WINDOW_S,
     intake: Intake | None = None,
 ) -> Analysis:
-    """All metrics of the traces in a folder; `intake` is what was found in it, if that is known.
-
-    Footers are looked at before, pages only if Spark stumbles over one: then all rows are read to
-    find which files it is. Files that were gathered meanwhile are looked for again.
-    """
-    sound, looks = take_in(folder) if intake is None else intake, 1
-    while True:
-        try:
-            return _analysed(spark, folder, sound, by, window_s)
-        except TidingsError:
-            raise
-        except Exception as error:  # of Spark's Python side, its Java side, or what joins them
-            again = _looked_again(folder, sound) if looks < LOOKS else None
-            if again is None:
-                raise _failed(folder, error) from error
-            sound, looks = again, looks + 1
+    """All metrics of the traces in a folder; `intake` is what was found in it, if that is known."""
+    sound = take_in(folder) if intake is None else intake
+    analysed = partial(_analysed, spark, folder, by, window_s)
+    return despite_stumbles(folder, sound, "analyse", analysed)
 
 
 def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
@@ -106,7 +94,7 @@ def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
             strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
             study = _study(strategies, traces)
     except Exception as error:
-        raise _failed(folder, error) from error
+        raise stumbled("analyse", folder, error) from error
     assert study is not None, f"{folder} is not the folder of a sweep"
     return study[study["study"] == name].reset_index(drop=True)
 
@@ -121,7 +109,7 @@ def write(analysis: Analysis, out: Path) -> list[Path]:
 
 
 def _analysed(
-    spark: SparkSession, folder: Path, intake: Intake, by: By, window_s: float
+    spark: SparkSession, folder: Path, by: By, window_s: float, intake: Intake
 ) -> Analysis:
     traces = read_intake(spark, folder, intake)
     needed = [name for name in EXAMINED_COLUMNS if name != "hops"]
@@ -146,22 +134,6 @@ def _analysed(
             _study(strategies, traces),
             _differences(strategies, traces),
         )
-
-
-def _looked_again(folder: Path, before: Intake) -> Intake | None:
-    """What can be read of a folder over which Spark has stumbled; nothing if no file that was read
-    is to blame. New files are none: brokers may be writing."""
-    files = {file for found in before.files.values() for file in found}
-    if not all(file.exists() for file in files):
-        return take_in(folder)
-    again = read_through(folder)
-    is_blamed = any(Path(each.file) in files for each in again.quarantined)
-    return again if is_blamed else None
-
-
-def _failed(folder: Path, error: Exception) -> TidingsError:
-    problem = str(error).strip().partition("\n")[0]
-    return TidingsError(f"Spark could not analyse {folder}: {problem}")
 
 
 def _strategies(rows: DataFrame, traces: Traces) -> DataFrame:

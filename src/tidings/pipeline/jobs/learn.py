@@ -24,7 +24,8 @@ from tidings.core.linkmodel import LearnedLink, model_table
 from tidings.pipeline.files import replaced
 from tidings.pipeline.intake import Quarantined
 from tidings.pipeline.jobs.analyse import persisted
-from tidings.pipeline.jobs.measurements import TABLE_COLUMNS, Input, Kind, looked_again
+from tidings.pipeline.jobs.measurements import TABLE_COLUMNS, Input, Kind, with_files
+from tidings.pipeline.jobs.stumbles import despite_stumbles, stumbled
 from tidings.pipeline.sources import read_intake
 from tidings.pipeline.transforms.links.delay import (
     delay_figures,
@@ -74,21 +75,20 @@ class _Watched(Struct, frozen=True):
 
 def learn(spark: SparkSession, given: Input) -> Lesson:
     """All that the input tells of its links."""
-    while True:
-        try:
-            return _lesson(spark, given)
-        except TidingsError:
-            raise
-        except Exception as error:  # of Spark's Python side, its Java side, or what joins them
-            again = looked_again(given)
-            if again is None:
-                raise _failed(given, error) from error
-            given = again
-
-
-def _failed(given: Input, error: Exception) -> TidingsError:
-    problem = str(error).strip().partition("\n")[0]
-    return TidingsError(f"Spark could not learn from {given.path}: {problem}")
+    purpose = "learn from"
+    if given.intake is not None:
+        return despite_stumbles(
+            given.path,
+            given.intake,
+            purpose,
+            lambda intake: _lesson(spark, with_files(given, intake)),
+        )
+    try:
+        return _lesson(spark, given)
+    except TidingsError:
+        raise
+    except Exception as error:
+        raise stumbled(purpose, given.path, error) from error
 
 
 def _lesson(spark: SparkSession, given: Input) -> Lesson:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.intake import Intake, read_through, take_in
+from tidings.pipeline.intake import Intake, take_in
 from tidings.pipeline.transforms.links.samples import PROBE_TIMEOUT_S
 
 Kind = Literal["traces", "table"]
@@ -51,27 +51,13 @@ def checked_input(
         raise ConfigError("--probe-timeout-s", "timeout", probe_timeout_s, "seconds, above 0")
     given = Input(path, kind, slice_s or SLICE_S[kind], hold_back, probe_timeout_s)
     if kind == "traces":
-        return _with(given, take_in(path))
+        return with_files(given, take_in(path))
     _check_table(path)
     return given
 
 
-def looked_again(given: Input) -> Input | None:
-    """The input after Spark has stumbled over it, without files that were gathered meanwhile, or
-    whose pages are not what their footers promise; None if all that was read is there and good."""
-    if given.intake is None:
-        return None
-    before = _files(given.intake)
-    is_there = all(file.exists() for file in before)
-    intake = read_through(given.path) if is_there else take_in(given.path)
-    return None if before <= _files(intake) else _with(given, intake)
-
-
-def _files(intake: Intake) -> set[Path]:
-    return {file for found in intake.files.values() for file in found}
-
-
-def _with(given: Input, intake: Intake) -> Input:
+def with_files(given: Input, intake: Intake) -> Input:
+    """The input, of which these files are read."""
     _check_level(given.path, intake)
     return replace(given, intake=intake)
 
