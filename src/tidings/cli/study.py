@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tidings.studies.report import Result
 
 FAILED, INTERRUPTED = 1, 130
+WIDEST = 400  # characters of a table
 
 study = typer.Typer(
     no_args_is_help=True,
@@ -129,8 +130,11 @@ def _show(result: Result, written: Path, drawn: Path, name: str) -> None:
 
     console = Console()
     console.print(f"{result.title}: means over seeds ± 95 % confidence")
-    for table in (*metric_tables(result), claims_table(result)):
-        console.print(table)
+    # A file has no edge at which numbers need be cut.
+    wide = console if console.is_terminal else Console(width=WIDEST)
+    for table in metric_tables(result):
+        wide.print(table)
+    console.print(claims_table(result))
     verdicts = [claim.verdict for claim in result.claims]
     console.print(
         f"{result.study}, {result.made_by()}. Claims that hold: "
