@@ -41,10 +41,12 @@ class LinkEstimate(Struct, frozen=True, array_like=True, gc=False):
 
     def is_sane(self) -> bool:
         """Can a link be like that? Others may report anything, and no number is also a number."""
-        times_s = (self.delay_s, self.s_per_byte, self.deviation_s_per_byte)
-        ratios = (self.delivery_ratio, self.availability)
-        return all(0 <= time_s <= LONGEST_S for time_s in times_s) and all(
-            0 <= ratio <= 1 for ratio in ratios
+        return (
+            0 <= self.delay_s <= LONGEST_S
+            and 0 <= self.s_per_byte <= LONGEST_S
+            and 0 <= self.deviation_s_per_byte <= LONGEST_S
+            and 0 <= self.delivery_ratio <= 1
+            and 0 <= self.availability <= 1
         )
 
 
