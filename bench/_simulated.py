@@ -20,11 +20,12 @@ TIMEOUTS = 400_000
 _LONG_RUN = """
 import json, resource, sys, time
 from pathlib import Path
-from tidings.sim.scenario import load
+from tidings.scenarios.set_up import set_up
+from tidings.scenarios.read import load
 from tidings.sim.world import simulate
-scenario = load(Path(sys.argv[1]), json.loads(sys.argv[2]))
+setup = set_up(load(Path(sys.argv[1]), json.loads(sys.argv[2])))
 started = time.perf_counter()
-result = simulate(scenario)
+result = simulate(setup)
 seconds = time.perf_counter() - started
 megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps({"seconds": seconds, "megabytes": megabytes, "hops": result.hops,

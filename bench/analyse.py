@@ -33,13 +33,13 @@ from _report import Line, line, run
 from pyspark.sql import SparkSession
 
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.pipeline.intake import take_in
-from tidings.pipeline.jobs.analyse import analyse, persisted
-from tidings.pipeline.jobs.sparing import sparing
+from tidings.pipeline.analyse.job import analyse, persisted
+from tidings.pipeline.analyse.spark_settings import sparing
 from tidings.pipeline.session import spark_session
-from tidings.pipeline.sources import read_intake
+from tidings.pipeline.trace_frames import read_intake
 from tidings.pipeline.transforms import metrics, served
 from tidings.pipeline.transforms.outcomes import examined
+from tidings.traces.intake import take_in
 
 ROWS, QUICK_ROWS = (5_000_000, 50_000_000), (500_000, 5_000_000)
 MEMORY, DUCKDB_MEMORY = "2g", "12GB"

@@ -17,7 +17,8 @@ from typing import Any
 from _report import Line, line, run
 from _simulated import long_run, timeouts_per_s
 
-from tidings.sim.scenario import load
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
 from tidings.sim.world import simulate
 
 SCENARIO = Path(__file__).parent.parent / "scenarios" / "dcrd.toml"
@@ -31,7 +32,7 @@ MESH_SECONDS, LARGE_SECONDS, LARGE_MB = 60.0, 600.0, 2_000.0  # what two hours m
 def measured(quick: bool) -> list[Line]:
     seconds, rates = 600 if quick else 1_800, {"dcrd": 0.0, "d-tree": 0.0}
     timeouts = 0.0
-    simulate(load(SCENARIO, MESH | {"run.seconds": 1.0}))  # done once per process
+    simulate(set_up(load(SCENARIO, MESH | {"run.seconds": 1.0})))  # done once per process
     for _ in range(2 if quick else 4):  # the least disturbed of each
         timeouts = max(timeouts, timeouts_per_s())
         for strategy, rate in rates.items():
@@ -57,7 +58,7 @@ def deliveries_per_s(strategy: str, seconds: float) -> float:
 def timed(strategy: str, seconds: float) -> tuple[float, int]:
     scenario = load(SCENARIO, MESH | {"broker.strategy": strategy, "run.seconds": seconds})
     started_at = time.process_time()
-    deliveries = simulate(scenario).deliveries
+    deliveries = simulate(set_up(scenario)).deliveries
     return time.process_time() - started_at, deliveries
 
 

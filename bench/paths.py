@@ -16,7 +16,7 @@ import networkx as nx
 import rustworkx as rx
 from _report import Line, line, run
 
-from tidings.core.paths import Graph, k_shortest, shortest_from
+from tidings.core.graphs.paths import Graph, k_shortest, shortest_from
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology, full_mesh, random_degree
 

@@ -28,12 +28,12 @@ import numpy as np
 from _report import Line, line, run
 
 from tidings.core.contract import Destination, Group
+from tidings.core.links.outlook import Outlook
 from tidings.core.message import Message, Parcel
-from tidings.core.outlook import Outlook
 from tidings.core.rng import Draws
 from tidings.scheduling import POLICIES
 from tidings.scheduling.base import Queue
-from tidings.scheduling.course import Course
+from tidings.scheduling.benefit.worth_over_time import Course
 from tidings.scheduling.options import BenefitOptions
 
 LENGTHS = (10, 100, 1_000, 10_000)

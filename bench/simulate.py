@@ -19,7 +19,9 @@ from pathlib import Path
 from _report import Line, line, run
 from _simulated import long_run, timeouts_per_s
 
-from tidings.sim.scenario import Scenario, load
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
+from tidings.sim.scenario import Scenario
 from tidings.sim.world import simulate
 
 MESH20 = Path(__file__).parent.parent / "scenarios" / "mesh20.toml"
@@ -56,7 +58,7 @@ def hops_per_s(seconds: float) -> float:
 
 def timed(scenario: Scenario) -> tuple[float, int]:
     started_at = time.process_time()
-    hops = simulate(scenario).hops
+    hops = simulate(set_up(scenario)).hops
     return time.process_time() - started_at, hops
 
 

@@ -25,12 +25,12 @@ import pyarrow as pa
 from _report import Line, line, run
 from pyspark.sql import SparkSession
 
-from tidings.pipeline.files import finished_points
-from tidings.pipeline.jobs.grid import Spec, points_of
-from tidings.pipeline.jobs.points import run_task
-from tidings.pipeline.jobs.sweep import sweep, task_of
 from tidings.pipeline.session import spark_session
 from tidings.pipeline.shipping import Luggage
+from tidings.pipeline.sweep.grid import Spec, points_of
+from tidings.pipeline.sweep.job import sweep, task_of
+from tidings.pipeline.sweep.points import run_task
+from tidings.traces.files import finished_points
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "mesh20.toml"
 RUNS, CORES = 40, 2
@@ -98,7 +98,7 @@ def started() -> SparkSession:
 
 
 def acquainted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import tidings.pipeline.jobs.points  # noqa: F401
+    import tidings.pipeline.sweep.points  # noqa: F401
 
     time.sleep(0.5)  # long enough for the other worker to get its share
     yield from batches

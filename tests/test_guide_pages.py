@@ -12,9 +12,9 @@ from support.pages import ROOT
 
 from tidings.broker.settings import Settings
 from tidings.core.policy import Policy
-from tidings.core.topology import GENERATORS
 from tidings.live.config import parse
 from tidings.routing.options import DcrdOptions, HarmonyOptions
+from tidings.scenarios.overlay import GENERATORS
 from tidings.scheduling.options import BenefitOptions
 from tidings.sim import scenario
 

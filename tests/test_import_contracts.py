@@ -33,6 +33,9 @@ def test_the_package_keeps_every_contract() -> None:
     [
         ("core", "import time", "the pure rooms BROKEN"),
         ("sim", "from os import path", "the pure rooms BROKEN"),
+        ("sim", "from pathlib import Path", "the pure rooms BROKEN"),
+        ("core", "from tidings.files import toml", "downwards only BROKEN"),
+        ("sim", "from tidings.traces import files", "the pure rooms BROKEN"),
         ("broker", "import asyncio.events", "the pure rooms BROKEN"),
         ("live", "from pyspark.sql import SparkSession", "Spark stays in the pipeline BROKEN"),
         ("routing", "from tidings import broker", "downwards only BROKEN"),
@@ -55,3 +58,21 @@ def test_a_room_without_a_place_breaks_the_layers(tmp_path: Path) -> None:
     checked = lint_imports(tmp_path)
     assert checked.returncode == 1
     assert "tidings.attic" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("room", "refused"), [("core", True), ("sim/courses", True), ("traces", False)]
+)
+def test_only_rooms_that_may_read_files_import_a_reader_of_parquet(
+    room: str, refused: bool
+) -> None:
+    """A part of an external package, so ruff watches what the import contracts cannot name."""
+    ruff, planted = Path(sys.executable).with_name("ruff"), f"src/tidings/{room}/planted.py"
+    done = subprocess.run(
+        [ruff, "check", "--select", "TID251", "--quiet", "--stdin-filename", planted, "-"],
+        input="import pyarrow.parquet as pq\n",
+        capture_output=True,
+        text=True,
+        cwd=PROJECT,
+    )
+    assert ("TID251" in done.stdout) == refused, done.stdout + done.stderr

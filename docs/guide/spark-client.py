@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
-from tidings.pipeline.datasource import register
 from tidings.pipeline.session import spark_session
+from tidings.pipeline.source.datasource import register
 
 ORDER = "item STRING, price DOUBLE, pieces INT"
 

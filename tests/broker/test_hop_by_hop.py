@@ -9,10 +9,10 @@ from support.traces import tables_of
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Effect, Record
 from tidings.broker.frames import Ack, Data, Gossip, Interests, Links
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Message
 from tidings.core.trace import Dropped, Subscribed
-from tidings.pipeline.outcomes import IN_FLIGHT, IN_TIME, outcomes
+from tidings.traces.outcomes import IN_FLIGHT, IN_TIME, outcomes
 
 
 def a_source() -> tuple[Broker, Broker]:

@@ -26,7 +26,7 @@ from support.builders import (
 from tidings.broker.effects import Forget
 from tidings.broker.frames import Ack, Data, Links
 from tidings.broker.waiting import LONGEST_PAUSE, WaitingRoom
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Parcel
 from tidings.core.trace import Dropped
 

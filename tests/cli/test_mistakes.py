@@ -15,7 +15,7 @@ from support.sweeps import TINY_SCENARIO, a_spec
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.pipeline.files import writable_folder
+from tidings.files.folders import writable_folder
 
 TIDINGS = [sys.executable, "-m", "tidings"]
 SMALL_FILE_BYTES = 4096

@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 
 from tidings.cli import up as command
 from tidings.cli.main import app
-from tidings.cli.overlay_plan import Plan
-from tidings.cli.up_report import Outcome
+from tidings.cli.screens.up import Outcome
 from tidings.live.clock import wall_clock
-from tidings.live.tracefiles import TraceFiles
-from tidings.live.traffic import Traffic
+from tidings.testbed.plan import Plan
+from tidings.testbed.traffic import Traffic
+from tidings.traces.live_files import TraceFiles
 
 SCENARIO = """
 [run]

@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 from tidings.cli.analyse import analyse
 from tidings.cli.compact import compact
 from tidings.cli.main import app
+from tidings.cli.screens.watch import TableScreen
 from tidings.cli.watch import watch
-from tidings.cli.watch_screen import TableScreen
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.analyse import WINDOW_S
-from tidings.pipeline.jobs.compact import SETTLE_S
-from tidings.pipeline.jobs.violations import Window
-from tidings.pipeline.jobs.watch import BATCH_ROWS, Status
+from tidings.pipeline.analyse.job import WINDOW_S
 from tidings.pipeline.transforms.windows import Timing
+from tidings.pipeline.watch.job import BATCH_ROWS, Status
+from tidings.pipeline.watch.violations import Window
+from tidings.traces.compaction import SETTLE_S
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """From a TOML file to checked values: where a person's mistakes are found, and named."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from msgspec import Meta, Struct
 
-from tidings.core.document import changed, convert, read_toml
+from tidings.core.document import changed, convert
 from tidings.core.errors import ConfigError
 
 
@@ -84,22 +83,3 @@ def test_a_change_inside_of_what_is_no_table_is_an_error(dotted: str) -> None:
     with pytest.raises(ConfigError) as caught:
         changed({"title": "a", "rows": [{"name": "a"}]}, {dotted: 1})
     assert caught.value.field == dotted
-
-
-@pytest.mark.parametrize(
-    ("content", "field"), [(b"x = ", "syntax"), (b"x = 1\nx = 2", "syntax"), (b"\xff\xfe", "file")]
-)
-def test_a_file_that_is_no_toml_is_one_clear_error(
-    tmp_path: Path, content: bytes, field: str
-) -> None:
-    path = tmp_path / "bad.toml"
-    path.write_bytes(content)
-    with pytest.raises(ConfigError) as caught:
-        read_toml(path)
-    assert (caught.value.source, caught.value.field) == (str(path), field)
-
-
-def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(ConfigError, match="a readable TOML file"):
-            read_toml(path)

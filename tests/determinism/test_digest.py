@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from support.sweeps import TINY_SCENARIO, a_spec
 
-from tidings.pipeline.files import finished_points
-from tidings.pipeline.jobs.grid import read_spec
-from tidings.pipeline.jobs.sweep import sweep
 from tidings.pipeline.session import spark_session
-from tidings.sim.scenario import load
+from tidings.pipeline.sweep.grid import read_spec
+from tidings.pipeline.sweep.job import sweep
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
 from tidings.sim.world import simulate
+from tidings.traces.files import finished_points
 
 # Every kind of chance: losses, failure epochs, outages of links and brokers, Poisson arrivals.
 EVENTFUL = (
@@ -27,10 +28,11 @@ EVENTFUL = (
 DIGEST = """
 import sys
 from pathlib import Path
-from tidings.sim.scenario import load
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
 from tidings.sim.world import simulate
-scenario = load(Path(sys.argv[1]))
-print(scenario.digest(), simulate(scenario).digest)
+setup = set_up(load(Path(sys.argv[1])))
+print(setup.digest, simulate(setup).digest)
 """
 
 
@@ -45,14 +47,14 @@ def test_a_process_of_any_hash_seed_gives_the_same_digest(hash_seed: str, tmp_pa
         text=True,
         check=True,
     ).stdout
-    assert said.split() == [scenario.digest(), simulate(scenario).digest]
+    assert said.split() == [set_up(scenario).digest, simulate(set_up(scenario)).digest]
 
 
 def test_another_seed_gives_another_digest(tmp_path: Path) -> None:
     (tmp_path / "eventful.toml").write_text(EVENTFUL)
     one, two = (load(tmp_path / "eventful.toml", {"run.seed": seed}) for seed in (1, 2))
-    assert one.digest() != two.digest()
-    assert simulate(one).digest != simulate(two).digest
+    assert set_up(one).digest != set_up(two).digest
+    assert simulate(set_up(one)).digest != simulate(set_up(two)).digest
 
 
 @pytest.mark.xdist_group("spark")
@@ -62,5 +64,5 @@ def test_a_spark_executor_gives_the_same_digest(tmp_path: Path) -> None:
     assert report.ran == 2, report.failures
     for row in finished_points(tmp_path / "out").to_pylist():
         scenario = load(tmp_path / "tiny.toml", {"run.seed": row["seed"]})
-        assert row["point"] == scenario.digest()
-        assert row["digest"] == simulate(scenario).digest
+        assert row["point"] == set_up(scenario).digest
+        assert row["digest"] == simulate(set_up(scenario)).digest

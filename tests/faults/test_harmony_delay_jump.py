@@ -12,8 +12,8 @@ import pytest
 from support.attempts import in_real_time
 from support.two_worlds import Account, live, simulated
 
-from tidings.sim.faults import outages
-from tidings.sim.scenario import load
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
 
 JUMP = Path(__file__).parent / "harmony-jump.toml"
 START_S, JUMP_S, WITHIN_S = 2.0, 5.0, 1.0
@@ -22,7 +22,7 @@ RATE_PER_S = 20.0
 
 def test_only_the_link_that_is_meant_to_becomes_slow() -> None:
     scenario = load(JUMP)
-    slow = outages(scenario, scenario.overlay()).slow
+    slow = set_up(scenario).outages.slow
     assert {ends: spells[0][0] for ends, spells in slow.items() if spells} == {("n2", "n5"): JUMP_S}
 
 

@@ -10,9 +10,9 @@ from support.attempts import in_real_time
 from support.cut_off import cut_off_spells, lost_in_vain
 from support.two_worlds import Account, live
 
-from tidings.pipeline.headline import read_tables
-from tidings.sim.faults import outages
-from tidings.sim.scenario import load
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
+from tidings.traces.headline import read_tables
 
 REROUTE = Path(__file__).parent / "harmony-reroute.toml"
 KILLED = Path(__file__).parent / "harmony-killed.toml"
@@ -29,12 +29,12 @@ START_S, RATE_PER_S = 2.0, 20.0
 
 def test_what_is_planned_to_cut_a_broker_off_is_seen_to_do_so() -> None:
     scenario = load(REROUTE)
-    overlay = scenario.overlay()
-    broken = outages(scenario, overlay)
+    overlay = set_up(scenario).overlay
+    broken = set_up(scenario).outages
     assert cut_off_spells(overlay, broken, "n2", "n1")[0][0] == CUT_OFF_S
     assert cut_off_spells(overlay, broken, "n2", "n5") == []
     scenario = load(KILLED)
-    broken = outages(scenario, overlay)
+    broken = set_up(scenario).outages
     assert cut_off_spells(overlay, broken, "n2", "n1") == []
     assert cut_off_spells(overlay, broken, "n2", "n5")[0][0] == KILLED_S
 

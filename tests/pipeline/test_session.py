@@ -112,7 +112,7 @@ def test_a_setting_that_spark_would_pass_over_is_refused(wrong: str) -> None:
 
 def test_the_archive_for_executors_is_a_package_that_python_can_import(tmp_path: Path) -> None:
     found = subprocess.run(
-        [sys.executable, "-c", "import tidings.pipeline.jobs.sweep as it; print(it.__file__)"],
+        [sys.executable, "-c", "import tidings.pipeline.sweep.job as it; print(it.__file__)"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(package_archive())},
         capture_output=True,

@@ -11,7 +11,7 @@ from tidings.broker.codec import LENGTH_BYTES, Decoder, encode
 from tidings.broker.frames import Ack, Data, Echo, Hello, Interests, Links, Probe, Pull
 from tidings.core.contract import Contract, Destination, Group, Subscription
 from tidings.core.errors import WireError
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Budget, Envelope, Message
 
 KINDS = (Hello, Data, Ack, Probe, Echo, Interests, Links, Pull)

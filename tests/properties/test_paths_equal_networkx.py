@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidings.core.paths import distance, k_shortest, shortest_from
+from tidings.core.graphs.paths import distance, k_shortest, shortest_from
 
 BROKERS = ["b1", "b2", "b3", "b4", "b5", "b6", "b7"]
 # Few different weights make many ties; free floats make none.

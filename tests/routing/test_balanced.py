@@ -14,7 +14,7 @@ from support.views import a_view as a_fast_view
 
 from tidings.broker.broker import Broker
 from tidings.broker.frames import Data
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.rng import Draws
 from tidings.core.topology.generators import layered
 from tidings.routing import ROUTERS

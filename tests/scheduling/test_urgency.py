@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from support.builders import a_destination, a_message, a_parcel
 from support.prospects import Known
 
+from tidings.core.links.outlook import Outlook
 from tidings.core.message import Budget, Parcel
-from tidings.core.outlook import Outlook
 from tidings.scheduling.options import BenefitOptions
 from tidings.scheduling.urgency import Urgency
 

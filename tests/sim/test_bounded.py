@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from support.scenarios import Tables, a_scenario, outcome, served, wanted
 
-from tidings.core.outlook import outlook
+from tidings.core.links.outlook import outlook
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.pipeline.headline import Summary, summary
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
 from tidings.scheduling import POLICIES
-from tidings.sim.network import estimates
-from tidings.sim.scenario import load
 from tidings.sim.world import simulate
+from tidings.traces.headline import Summary, summary
 
 BOUNDED = Path(__file__).parents[2] / "scenarios" / "bounded.toml"
 FIT = {
@@ -36,7 +36,7 @@ def _run(policy: str, deadlines: str, setting: str) -> Summary:
     changes = changes | {"broker.scheduling": policy, "run.seconds": 300.0}
     changes["workload.content.deadlines"] = deadlines
     held: dict[str, list[pa.RecordBatch]] = {table: [] for table in TABLES}
-    simulate(load(BOUNDED, changes), sink=lambda table, batch: held[table].append(batch))
+    simulate(set_up(load(BOUNDED, changes)), sink=lambda table, batch: held[table].append(batch))
     return summary(
         {name: pa.Table.from_batches(held[name], arrow_schema(TABLES[name])) for name in TABLES}
     )
@@ -87,8 +87,8 @@ def test_ages_are_exact_though_every_crossing_deviates() -> None:
 
 def test_estimates_are_the_truth_of_each_link_in_both_directions() -> None:
     scenario = load(BOUNDED)
-    overlay = scenario.overlay()
-    told = {name: estimates(scenario, overlay, name) for name in overlay.brokers}
+    overlay = set_up(scenario).overlay
+    told = {name: set_up(scenario).estimates(name) for name in overlay.brokers}
     means = set()
     for link in overlay.links:
         there, back = told[link.a][link.b], told[link.b][link.a]

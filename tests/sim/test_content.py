@@ -11,9 +11,11 @@ from scipy.stats import kstest, uniform
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.errors import ConfigError
 from tidings.core.predicate import parse
-from tidings.sim.scenario import Scenario, load
-from tidings.sim.scenario import parse as parse_scenario
-from tidings.sim.workload import Load, Publication, draw_load, publications
+from tidings.scenarios.read import load
+from tidings.scenarios.read import parse as parse_scenario
+from tidings.scenarios.set_up import set_up
+from tidings.sim.scenario import Scenario
+from tidings.sim.workload import Load, Publication, publications
 
 BOUNDED = Path(__file__).parents[2] / "scenarios" / "bounded.toml"
 
@@ -23,7 +25,7 @@ def bounded(**content: Any) -> Scenario:
 
 
 def drawn(scenario: Scenario) -> Load:
-    return draw_load(scenario, scenario.overlay())
+    return set_up(scenario).load
 
 
 def said(scenario: Scenario, index: int = 0, count: int = 2_000) -> list[Publication]:
@@ -128,11 +130,11 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
 @pytest.mark.parametrize(("changes", "field", "accepted"), MISTAKES)
 def test_a_mistake_is_named(changes: dict[str, Any], field: str, accepted: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        load(BOUNDED, changes)
+        set_up(load(BOUNDED, changes))
     assert caught.value.field == field
     assert accepted in caught.value.accepted
 
 
 def test_a_deviation_needs_a_mean() -> None:
     with pytest.raises(ConfigError, match="ms_per_kbyte is not set"):
-        parse_scenario({"links": {"ms_per_kbyte_deviation": 20}}, "s.toml", "")
+        set_up(parse_scenario({"links": {"ms_per_kbyte_deviation": 20}}, "s.toml", ""))

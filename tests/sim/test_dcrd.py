@@ -16,11 +16,12 @@ from tidings.broker.frames import Data, Gossip
 from tidings.core.errors import CheckFailed
 from tidings.core.message import Parcel
 from tidings.core.trace import TABLES
-from tidings.pipeline.outcomes import outcomes
 from tidings.routing import ROUTERS
 from tidings.routing.base import Hop, NeverReroutes, Route, View
+from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import simulate
+from tidings.traces.outcomes import outcomes
 
 TIMERS: dict[str, dict[str, Any]] = {
     "paper": {"links.ack": "instant", "broker.ack_timer": 1.0, "broker.ack_slack_s": 0.0},
@@ -64,7 +65,9 @@ def reasons(tables: Tables) -> set[str]:
 def judged(scenario: Scenario) -> Counter[str]:
     """What the pipeline says of a run: how many had which outcome."""
     batches: dict[str, list[Any]] = {}
-    simulate(scenario, sink=lambda table, batch: batches.setdefault(table, []).append(batch))
+    simulate(
+        set_up(scenario), sink=lambda table, batch: batches.setdefault(table, []).append(batch)
+    )
     empty = tables_of({})
     tables = {
         name: empty[name].from_batches(batches[name]) if name in batches else empty[name]
@@ -353,8 +356,8 @@ def test_the_death_of_one_destination_does_not_disturb_the_others(
 
 def test_a_run_is_the_same_again() -> None:
     changes = {"links.failure_probability": 0.1, "broker.exhausted": "retry"}
-    first = simulate(a_run(changes))
-    assert simulate(a_run(changes)) == first
+    first = simulate(set_up(a_run(changes)))
+    assert simulate(set_up(a_run(changes))) == first
 
 
 class _PingPong(NeverReroutes):
@@ -368,4 +371,4 @@ class _PingPong(NeverReroutes):
 def test_forwarding_that_loops_is_noticed_in_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ROUTERS, "dcrd", lambda options: _PingPong())
     with pytest.raises(CheckFailed, match="b1 → b2 again: b1 → b2 → b1 → b2"):
-        simulate(a_run(workload=load(listener("b3"))))
+        simulate(set_up(a_run(workload=load(listener("b3")))))

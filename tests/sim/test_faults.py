@@ -5,13 +5,13 @@ from itertools import pairwise
 import pytest
 from support.scenarios import a_scenario
 
-from tidings.sim.faults import Outages, outages
-from tidings.sim.network import conditions, estimates
+from tidings.scenarios.set_up import set_up
+from tidings.sim.faults import Outages
 from tidings.sim.scenario import Scenario
 
 
 def drawn(scenario: Scenario) -> Outages:
-    return outages(scenario, scenario.overlay())
+    return set_up(scenario).outages
 
 
 def test_by_default_nothing_breaks_and_everything_is_listed() -> None:
@@ -72,8 +72,8 @@ def test_every_link_gets_the_conditions_of_the_scenario_with_its_own_delay_and_o
         {"links.loss_ratio": 0.1, "links.rate_kbit_per_s": 80.0, "links.failure_probability": 0.2},
         faults={"schedule": [{"from_s": 1, "to_s": 2, "link": ["b1", "b2"]}]},
     )
-    overlay = scenario.overlay()
-    found = conditions(scenario, overlay, outages(scenario, overlay))
+    overlay = set_up(scenario).overlay
+    found = set_up(scenario).conditions
     assert list(found) == [(link.a, link.b) for link in overlay.links]
     here = found["b1", "b2"]
     assert here.delay_s == overlay.delay_s("b1", "b2")
@@ -90,10 +90,10 @@ def test_pinned_brokers_are_told_the_long_run_truth_and_measuring_ones_nothing()
         "links.processing_ms": 5.0,
     }
     scenario = a_scenario(changes)
-    overlay = scenario.overlay()
-    told = estimates(scenario, overlay, "b1")["b2"]
+    overlay = set_up(scenario).overlay
+    told = set_up(scenario).estimates("b1")["b2"]
     assert told is not None
     assert told.delay_s == pytest.approx(overlay.delay_s("b1", "b2") + 0.005)
     assert told.delivery_ratio == pytest.approx(0.72)
     measuring = a_scenario({**changes, "broker.estimates": "measured"})
-    assert estimates(measuring, overlay, "b1") == {"b2": None, "b3": None, "b4": None}
+    assert set_up(measuring).estimates("b1") == {"b2": None, "b3": None, "b4": None}

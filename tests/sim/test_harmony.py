@@ -9,10 +9,11 @@ import pytest
 from support.scenarios import arrow_tables
 
 from tidings.core.topology.generators import HARMONY_DELAY_MS
-from tidings.pipeline.headline import SubscriberSummary, per_subscriber, summary
-from tidings.sim.faults import outages
-from tidings.sim.scenario import Scenario, load
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
+from tidings.sim.scenario import Scenario
 from tidings.sim.world import simulate
+from tidings.traces.headline import SubscriberSummary, per_subscriber, summary
 
 TESTBED = Path(__file__).parents[2] / "scenarios" / "harmony.toml"
 OVERLAY_PATHS = ("best-path", "qos-path", "qos-multipath")
@@ -109,7 +110,7 @@ def a_seed_where_only_the_direct_link_is_slow() -> int:
     """Slots are drawn; some draw makes this link slow, and no other."""
     for seed in range(1, 500):
         scenario = the_testbed("direct", **ONE_SLOW, run__seed=seed)
-        slow = {ends for ends, slots in outages(scenario, scenario.overlay()).slow.items() if slots}
+        slow = {ends for ends, slots in set_up(scenario).outages.slow.items() if slots}
         if slow == {("n2", "n5")}:
             return seed
     raise AssertionError("no such seed")
@@ -213,7 +214,7 @@ def test_a_stated_availability_is_reached_where_links_are_known_to_fail() -> Non
 def test_an_impossible_deadline_is_said_once_and_messages_still_arrive() -> None:
     wishes = [{"broker": "n5", "topic": "harmony/t1", "name": "s5", "deadline_ms": 1.0}]
     scenario = the_testbed("qos-path", workload__subscriber=wishes, run__seconds=10.0)
-    result = simulate(scenario)
+    result = simulate(set_up(scenario))
     assert result.deliveries == 200
     [warning] = result.warnings
     assert "No path to n5 meets its deadline" in warning
@@ -223,7 +224,7 @@ def test_an_impossible_deadline_is_said_once_and_messages_still_arrive() -> None
 def test_slots_are_the_same_for_all_strategies_and_follow_each_other() -> None:
     changes: dict[str, Any] = {"faults__slots__probability": 0.5, "run__seconds": 300.0}
     found = [
-        outages(run, run.overlay()).links
+        set_up(run).outages.links
         for run in (the_testbed(s, **changes) for s in ("direct", "qos-path"))
     ]
     assert found[0] == found[1]
@@ -247,6 +248,6 @@ def test_copies_that_wait_do_not_become_more(changes: dict[str, Any]) -> None:
         run__seconds=20.0,
         run__drain_s=40.0,
     )
-    result = simulate(cut_off)
+    result = simulate(set_up(cut_off))
     assert result.deliveries == 120
     assert result.hops < 50 * result.publications  # it was 480

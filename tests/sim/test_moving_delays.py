@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from support.scenarios import outcome
 
-from tidings.core.weather import Conditions
-from tidings.sim.faults import outages
-from tidings.sim.network import conditions, estimates
-from tidings.sim.scenario import Scenario, load, parse
+from tidings.core.links.weather import Conditions
+from tidings.scenarios.read import load, parse
+from tidings.scenarios.set_up import set_up
+from tidings.sim.scenario import Scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 ROUND_TRIPS_MS = (100.0, 500.0, 60.0)  # of three slices
@@ -53,11 +53,10 @@ def test_a_message_takes_the_delay_of_the_slice_in_which_it_is_sent(folder: Path
 
 def test_the_physics_has_the_steps_and_pinned_brokers_know_their_mean(folder: Path) -> None:
     scenario = between_two(folder)
-    overlay = scenario.overlay()
-    (link,) = conditions(scenario, overlay, outages(scenario, overlay)).values()
+    (link,) = set_up(scenario).conditions.values()
     steps = ((0.0, 0.05), (10.0, 0.25), (20.0, 0.03))
     assert link == Conditions(0.05, delay_steps=steps, repeat_s=30.0)
-    known = estimates(scenario, overlay, "h1")["h2"]
+    known = set_up(scenario).estimates("h1")["h2"]
     assert known is not None
     assert known.delay_s == pytest.approx(0.11)
 
@@ -74,24 +73,24 @@ def test_measured_estimates_follow_the_steps(folder: Path) -> None:
 
 
 def test_the_name_of_a_result_follows_the_length_of_a_slice(folder: Path) -> None:
-    digests = {between_two(folder, slice_s).digest() for slice_s in (0.0, 10.0, 20.0)}
+    digests = {set_up(between_two(folder, slice_s)).digest for slice_s in (0.0, 10.0, 20.0)}
     assert len(digests) == 3
-    assert between_two(folder, 10.0).digest() in digests
+    assert set_up(between_two(folder, 10.0)).digest in digests
 
 
 def test_the_name_of_a_result_follows_the_measurements(folder: Path) -> None:
     """Also one that changes neither the first delay nor the mean."""
-    before = between_two(folder).digest()
+    before = set_up(between_two(folder)).digest
     table = pq.read_table(folder / "rtt.parquet")
     swapped = pa.array([ROUND_TRIPS_MS[place] for place in (0, 2, 1)])
     pq.write_table(table.set_column(3, "rtt_ms", swapped), folder / "rtt.parquet")
-    assert between_two(folder).digest() != before
+    assert set_up(between_two(folder)).digest != before
 
 
 @pytest.mark.parametrize(("name", "brokers", "moves"), [("att", 25, False), ("seattle", 20, True)])
 def test_the_real_networks_run_as_shipped(name: str, brokers: int, moves: bool) -> None:
     scenario = load(SCENARIOS / f"{name}.toml", {"run.seconds": 20, "run.start_s": 5})
-    overlay = scenario.overlay()
+    overlay = set_up(scenario).overlay
     assert len(overlay.brokers) == brokers
     assert all(bool(link.delay_steps) is moves for link in overlay.links)
     result, _ = outcome(scenario)

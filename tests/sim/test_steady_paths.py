@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.scenarios import arrow_tables
 
-from tidings.sim.scenario import load
+from tidings.scenarios.read import load
 
 TESTBED = Path(__file__).parents[2] / "scenarios" / "harmony.toml"
 

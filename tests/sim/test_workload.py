@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from support.scenarios import a_scenario
 
-from tidings.core.paths import shortest_from
+from tidings.core.graphs.paths import shortest_from
+from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario
-from tidings.sim.workload import Load, draw_load, publication_times, publications
+from tidings.sim.workload import Load, publication_times, publications
 
 
 def load(scenario: Scenario) -> Load:
-    return draw_load(scenario, scenario.overlay())
+    return set_up(scenario).load
 
 
 def times(scenario: Scenario, index: int = 0) -> list[float]:
@@ -42,7 +43,7 @@ def test_subscribers_are_drawn_with_a_probability_within_the_range() -> None:
 
 def test_a_deadline_is_a_multiple_of_the_shortest_delay_from_the_publisher() -> None:
     scenario = a_scenario({"workload.deadline_factor": 2.5, "workload.late": "drop"})
-    found, overlay = load(scenario), scenario.overlay()
+    found, overlay = load(scenario), set_up(scenario).overlay
     homes = {p.topic: p.broker for p in found.publishers}
     for wish in found.subscriptions:
         shortest = shortest_from(overlay.delays, homes[wish.topic]).distance[wish.broker]

@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.scenarios import a_scenario, outcome, served, wanted
 
-from tidings.core.paths import shortest_from
+from tidings.core.graphs.paths import shortest_from
 from tidings.routing import ROUTERS
+from tidings.scenarios.set_up import set_up
 from tidings.scheduling import POLICIES
 from tidings.sim.world import simulate
 
@@ -122,7 +123,8 @@ def test_without_trouble_everything_arrives_in_the_time_of_the_shortest_path() -
         assert served(tables) == wanted(tables)
         assert len(wanted(tables)) == result.publications * 5
         assert "dropped" not in tables
-        delays, home = scenario.overlay().delays, {r["message"]: r for r in tables["published"]}
+        delays = set_up(scenario).overlay.delays
+        home = {r["message"]: r for r in tables["published"]}
         for row in tables["delivered"]:
             shortest = shortest_from(delays, home[row["message"]]["broker"])
             assert row["age_s"] == pytest.approx(shortest.distance[row["broker"]])
@@ -131,15 +133,15 @@ def test_without_trouble_everything_arrives_in_the_time_of_the_shortest_path() -
 
 def test_the_same_seed_gives_the_same_digest_and_another_seed_another() -> None:
     changes = {"links.loss_ratio": 0.1, "faults.broker_failures_per_hour": 600.0}
-    first = simulate(a_scenario(changes))
-    assert simulate(a_scenario(changes)) == first
-    assert simulate(a_scenario({**changes, "run.seed": 2})).digest != first.digest
+    first = simulate(set_up(a_scenario(changes)))
+    assert simulate(set_up(a_scenario(changes))) == first
+    assert simulate(set_up(a_scenario({**changes, "run.seed": 2}))).digest != first.digest
 
 
 def test_watching_the_progress_does_not_change_the_run() -> None:
     told: list[float] = []
-    watched = simulate(a_scenario(), progress=told.append)
-    assert watched == simulate(a_scenario())
+    watched = simulate(set_up(a_scenario()), progress=told.append)
+    assert watched == simulate(set_up(a_scenario()))
     assert told == sorted(told)
     assert told[-1] == 1.0
 

@@ -8,11 +8,11 @@ import pytest
 from matplotlib.figure import Figure
 from support.studies import GRID, STUDY, a_study_file
 
-from tidings.cli.study_tables import MAX_ROWS, metric_tables
+from tidings.cli.screens.study import MAX_ROWS, metric_tables
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.grid import points_of
-from tidings.pipeline.jobs.question import DELAYS_S, Question
-from tidings.studies.figures import draw
+from tidings.pipeline.analyse.question import DELAYS_S, Question
+from tidings.pipeline.sweep.grid import points_of
+from tidings.studies.figures.figure import draw
 from tidings.studies.report import Result, result_of
 from tidings.studies.spec import Study, read_study
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 from support.studies import GRID, STUDY, a_study, a_study_file
 
-from tidings.pipeline.jobs.grid import points_of
-from tidings.pipeline.jobs.measure import over_topologies
+from tidings.pipeline.sweep.grid import points_of
+from tidings.pipeline.sweep.measure import over_topologies
 from tidings.studies.report import result_of
 from tidings.studies.run import lines_of, shown_of
 from tidings.studies.spec import Study, read_study

@@ -8,8 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 from support.studies import a_study, a_study_file
 
-from tidings.pipeline.jobs.grid import points_of
-from tidings.studies.figures import draw
+from tidings.pipeline.sweep.grid import points_of
+from tidings.studies.figures.figure import draw
 from tidings.studies.report import Result, result_of, write
 from tidings.studies.spec import Study, read_study
 

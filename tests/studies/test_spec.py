@@ -8,8 +8,8 @@ import pytest
 from support.studies import a_study, a_study_file
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.grid import points_of
-from tidings.pipeline.jobs.question import MEASURES
+from tidings.pipeline.analyse.question import MEASURES
+from tidings.pipeline.sweep.grid import points_of
 from tidings.scheduling import POLICIES
 from tidings.studies.about import COURSES_OVER, READ_WITH
 from tidings.studies.judges import JUDGES

@@ -8,9 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.grid import points_of
-from tidings.pipeline.jobs.question import Question
-from tidings.studies.figures import draw
+from tidings.pipeline.analyse.question import Question
+from tidings.pipeline.sweep.grid import points_of
+from tidings.studies.figures.figure import draw
 from tidings.studies.report import Result, result_of, write
 from tidings.studies.spec import Study, read_study
 

@@ -11,7 +11,7 @@ from tidings.broker.effects import Deliver, Effect, Record, Send
 from tidings.broker.frames import Ack, Data, Frame, Interests, Links, Pull
 from tidings.broker.settings import Settings
 from tidings.core.contract import Contract, Destination, Group, Subscription, subscription_id
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Envelope, Message, Parcel, expiry
 from tidings.core.trace import Published, Row
 

@@ -14,9 +14,11 @@ import networkx as nx
 from support.two_worlds import Account
 
 from tidings.core.topology import Topology
-from tidings.sim.faults import Interval, Outages, outages
-from tidings.sim.scenario import Scenario, load
-from tidings.sim.workload import draw_load, publications
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
+from tidings.sim.faults import Interval, Outages
+from tidings.sim.scenario import Scenario
+from tidings.sim.workload import publications
 
 Lost = tuple[float, str, str]  # published at, in seconds since the run began; topic, subscription
 
@@ -48,8 +50,8 @@ def lost_in_vain(path: Path, account: Account, needs_s: float) -> list[Lost]:
     """What a run of the scenario in this file lost although publisher and subscriber were joined
     from its publication on, for as long as a message needs."""
     scenario = load(path)
-    overlay = scenario.overlay()
-    broken, published = outages(scenario, overlay), _published(scenario, overlay)
+    overlay = set_up(scenario).overlay
+    broken, published = set_up(scenario).outages, _published(scenario, overlay)
     found: list[Lost] = []
     for topic, number, subscription in account.lost:
         publisher, instants = published[topic]
@@ -64,5 +66,5 @@ def _published(scenario: Scenario, overlay: Topology) -> dict[str, tuple[str, li
     """Of each topic, which has one publisher: its broker, and when it says what it says."""
     return {
         speaker.topic: (speaker.broker, [said.at for said in publications(scenario, i, speaker)])
-        for i, speaker in enumerate(draw_load(scenario, overlay).publishers)
+        for i, speaker in enumerate(set_up(scenario).load.publishers)
     }

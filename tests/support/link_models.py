@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tidings.core.linkmodel import LearnedLink, model_table
+from tidings.core.links.model import LearnedLink, model_table
 
 
 def a_link(source: str, target: str, **known: Any) -> LearnedLink:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from support.live import Overlay, eventually
 
-from tidings.pipeline.log_client import LogClient
-from tidings.pipeline.publisher import Publisher
+from tidings.pipeline.source.log_client import LogClient
+from tidings.pipeline.source.publisher import Publisher
 
 ORDERS = {"name": "orders", "topic": "orders/#", "flush_s": 0.02}
 RESULTS = {"name": "results", "topic": "results/#", "flush_s": 0.02}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tidings.core.links.outlook import Outlook
 from tidings.core.message import Parcel
-from tidings.core.outlook import Outlook
 
 
 class Known:

@@ -6,7 +6,9 @@ import pyarrow as pa
 
 from tidings.core.document import changed
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.sim.scenario import Scenario, parse
+from tidings.scenarios.read import parse
+from tidings.scenarios.set_up import set_up
+from tidings.sim.scenario import Scenario
 from tidings.sim.world import Result, simulate
 
 SMALL: dict[str, Any] = {
@@ -31,13 +33,13 @@ def outcome(scenario: Scenario) -> tuple[Result, Tables]:
     def sink(table: str, batch: pa.RecordBatch) -> None:
         tables.setdefault(table, []).extend(batch.to_pylist())
 
-    return simulate(scenario, sink=sink), tables
+    return simulate(set_up(scenario), sink=sink), tables
 
 
 def arrow_tables(scenario: Scenario) -> dict[str, pa.Table]:
     """The rows of a run, as the pipeline reads them."""
     batches: dict[str, list[pa.RecordBatch]] = {table: [] for table in TABLES}
-    simulate(scenario, sink=lambda table, batch: batches[table].append(batch))
+    simulate(set_up(scenario), sink=lambda table, batch: batches[table].append(batch))
     return {
         table: pa.Table.from_batches(batches[table], arrow_schema(row_type))
         for table, row_type in TABLES.items()

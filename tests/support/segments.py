@@ -1,4 +1,5 @@
-"""Segments of live brokers, made by hand: small files with names as `live.tracefiles` has them."""
+"""Segments of live brokers, made by hand: small files with names as `traces.live_files` has
+them."""
 
 import os
 from collections.abc import Iterable

@@ -21,8 +21,8 @@ from support.live import PahoClient
 from tidings.broker.frames import HEADER_BYTES
 from tidings.live.clock import Clock, wall_clock
 from tidings.live.config import parse
-from tidings.live.overlay import Overlay
-from tidings.pipeline.headline import read_tables
+from tidings.testbed.overlay import Overlay
+from tidings.traces.headline import read_tables
 
 RATE_BYTES_PER_S = 125_000.0  # 1 Mbit/s
 PAYLOAD_BYTES = 5_000

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidings.core.recorder import Recorder
 from tidings.core.trace import (
     TABLES,
     Carried,
@@ -18,6 +17,7 @@ from tidings.core.trace import (
     Subscribed,
     arrow_schema,
 )
+from tidings.traces.recorder import Recorder
 
 Tables = dict[str, pa.Table]
 

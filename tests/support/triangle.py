@@ -23,8 +23,8 @@ from support.live import PahoClient, free_ports
 
 from tidings.live.clock import Clock, wall_clock
 from tidings.live.config import BrokerConfig, parse
-from tidings.live.overlay import Overlay
-from tidings.pipeline.headline import read_tables
+from tidings.testbed.overlay import Overlay
+from tidings.traces.headline import read_tables
 
 BEGIN_IN_S, DRAIN_S = 0.5, 1.0
 LINK = {"delay_s": 0.010}

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
-from tidings.pipeline.headline import SubscriberSummary, outcomes, per_subscriber, read_tables
+from tidings.traces.headline import SubscriberSummary, outcomes, per_subscriber, read_tables
 
 Copy = tuple[str, int, str]  # topic, the how manieth message on it, subscription
 

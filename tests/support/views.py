@@ -1,6 +1,6 @@
 """What a broker sees of an overlay, for tests of strategies without brokers."""
 
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.routing.base import View
 
 

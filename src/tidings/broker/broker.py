@@ -21,7 +21,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from tidings.broker.control import Control
+from tidings.broker.control.control import Control
+from tidings.broker.control.interests import Wanted
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.broker.frames import (
     CONTROL_BYTES,
@@ -36,16 +37,15 @@ from tidings.broker.frames import (
     Probe,
     Pull,
 )
-from tidings.broker.interests import Wanted
-from tidings.broker.link import ACK, DISCARDED, Link
-from tidings.broker.prospects import LinkProspects
 from tidings.broker.records import let_go, subscribed
+from tidings.broker.sending.link import ACK, DISCARDED, Link
+from tidings.broker.sending.prospects import LinkProspects
+from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
-from tidings.broker.transmitter import Transmitter
 from tidings.broker.waiting import LAST_TRY, WaitingRoom
 from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.memory import Memory
 from tidings.core.message import Message, MessageIds, Parcel, expiry
 from tidings.core.topic import matches

@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tidings.core.contract import Subscription
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Envelope, Whole
 
 HEADER_BYTES = 32  # nominal: length, tag, transmission, age and list heads; equal in both worlds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidings.broker.effects import Effect, Forget, Record
-from tidings.broker.retransmission import Pending
+from tidings.broker.sending.retransmission import Pending
 from tidings.core.contract import Destination, Subscription
 from tidings.core.message import Parcel
 from tidings.core.trace import Acknowledged, Dropped, Forwarded, Subscribed

@@ -9,14 +9,14 @@ import msgspec
 import typer
 from rich.console import Console
 
-from tidings.cli.analysis_report import show
 from tidings.cli.progress import working
+from tidings.cli.screens.analysis import show
+from tidings.cli.screens.tables import records
 from tidings.cli.spark_options import Conf, Master, settings
-from tidings.cli.tables import records
 from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tidings.pipeline.jobs.analyse import Analysis
+    from tidings.pipeline.analyse.job import Analysis
 
 PICTURE, DELAY_PICTURE = "delivery.png", "delay.png"
 
@@ -43,11 +43,11 @@ def analyse(
     Works on what `tidings simulate --traces`, `tidings sweep` and `tidings up` leave, also while
     they still write. A file that cannot be read is named and does not stop the others.
     """
-    from tidings.pipeline.files import writable_folder
-    from tidings.pipeline.intake import take_in
-    from tidings.pipeline.jobs.analyse import analyse as run_analysis
-    from tidings.pipeline.jobs.sparing import is_little
+    from tidings.files.folders import writable_folder
+    from tidings.pipeline.analyse.job import analyse as run_analysis
+    from tidings.pipeline.analyse.spark_settings import is_little
     from tidings.pipeline.session import spark_session
+    from tidings.traces.intake import take_in
 
     if not 0 < window_s < float("inf"):
         raise ConfigError("--window-s", "length", window_s, "a number of seconds above 0")
@@ -69,9 +69,9 @@ def analyse(
 
 
 def _written(analysis: Analysis, out: Path) -> list[Path]:
-    from tidings.pipeline.jobs.analyse import write
-    from tidings.pipeline.jobs.delay_picture import draw_delays
-    from tidings.pipeline.jobs.picture import draw
+    from tidings.pipeline.analyse.job import write
+    from tidings.studies.figures.delays import draw_delays
+    from tidings.studies.figures.strategies import draw
 
     pictures = [draw(analysis, out / PICTURE), draw_delays(analysis, out / DELAY_PICTURE)]
     return [*write(analysis, out), *pictures]

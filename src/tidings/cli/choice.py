@@ -10,7 +10,9 @@ import msgspec
 import typer
 
 from tidings.core.errors import ConfigError
-from tidings.sim.scenario import Scenario, load
+from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
+from tidings.sim.setup import Setup
 
 Changes = Annotated[
     list[str] | None,
@@ -26,15 +28,15 @@ def choose(
     seconds: float | None = None,
     weather: Path | None = None,
     replay: Path | None = None,
-) -> Scenario:
-    """The scenario in a file with some parameters replaced."""
+) -> Setup:
+    """The scenario in a file with some parameters replaced, set up."""
     changes = dict(_parsed(setting) for setting in settings or ())
     named = {"broker.strategy": strategy or None, "run.seed": seed, "run.seconds": seconds}
     # Files named on the command line are relative to where it is typed, not to the scenario.
     for field, path in (("links.model", weather), ("links.replay", replay)):
         named[field] = None if path is None else str(path.absolute())
     changes |= {name: value for name, value in named.items() if value is not None}
-    return load(scenario, changes)
+    return set_up(load(scenario, changes))
 
 
 def _parsed(setting: str) -> tuple[str, Any]:

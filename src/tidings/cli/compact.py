@@ -27,7 +27,7 @@ def compact(
     Brokers may go on writing, and a crash loses and doubles nothing: the same command finishes
     what was begun. The newest file of each broker stays as it is.
     """
-    from tidings.pipeline.jobs.compact import compact as gather
+    from tidings.traces.compaction import compact as gather
 
     with working(quiet or json, f"Gathering the segments of {traces}"):
         done = gather(traces, settle_s, time.time())

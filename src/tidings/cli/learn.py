@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from tidings.broker.settings import Settings
-from tidings.cli.analysis_report import MOST_FILES
+from tidings.cli.screens.analysis import MOST_FILES
 from tidings.cli.spark_options import Conf, Master, settings
 from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tidings.pipeline.jobs.learn import Lesson
+    from tidings.pipeline.learn.job import Lesson
 
 
 def learn(
@@ -49,10 +49,10 @@ def learn(
     become one file. Brokers start from it (`link_model`), and `tidings simulate --weather` makes a
     network of it. A table of round trips has the columns slice, source, target and rtt_ms.
     """
-    from tidings.pipeline.files import writable_folder
-    from tidings.pipeline.jobs.learn import learn as run_lesson
-    from tidings.pipeline.jobs.learn import write
-    from tidings.pipeline.jobs.measurements import checked_input
+    from tidings.files.folders import writable_folder
+    from tidings.pipeline.learn.job import learn as run_lesson
+    from tidings.pipeline.learn.job import write
+    from tidings.pipeline.learn.measurements import checked_input
     from tidings.pipeline.session import spark_session
 
     # mistakes are found before Spark takes its seconds

@@ -17,12 +17,13 @@ from rich.table import Table
 
 from tidings.cli.choice import Changes, choose
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.pipeline.drafts import Drafts
-from tidings.pipeline.files import writable_folder
-from tidings.pipeline.headline import Summary, summary
+from tidings.files.folders import writable_folder
 from tidings.sim.scenario import Scenario
+from tidings.sim.setup import Setup
 from tidings.sim.world import Result
 from tidings.sim.world import simulate as run_simulation
+from tidings.traces.drafts import Drafts
+from tidings.traces.headline import Summary, summary
 
 HEADLINE_TABLES = ("subscribed", "published", "delivered", "dropped", "carried")
 
@@ -45,16 +46,17 @@ def simulate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
 ) -> None:
     """Run one scenario in the simulator and print how it went."""
-    chosen = choose(scenario, change, strategy, seed, weather=weather, replay=replay)
-    run = f"{chosen.run.name}-{chosen.digest()}"
+    setup = choose(scenario, change, strategy, seed, weather=weather, replay=replay)
+    chosen = setup.scenario
+    run = f"{chosen.run.name}-{setup.digest}"
     rows = _Rows(Drafts(writable_folder(traces, "--traces"), run) if traces else None)
     with rows.kept_at_the_end(), _progress(quiet or json, chosen) as tell:
-        result = run_simulation(chosen, run, rows.take, tell)
+        result = run_simulation(setup, run, rows.take, tell)
     figures = summary(rows.tables())
     if json:
-        print(msgspec.json.encode(_report(chosen, figures, result)).decode())
+        print(msgspec.json.encode(_report(setup, figures, result)).decode())
     else:
-        _show(chosen, figures, result, traces)
+        _show(setup, figures, result, traces)
 
 
 class _Rows:
@@ -105,26 +107,28 @@ def _progress(silent: bool, scenario: Scenario) -> Iterator[Callable[[float], No
         yield tell
 
 
-def _report(scenario: Scenario, figures: Summary, result: Result) -> dict[str, Any]:
+def _report(setup: Setup, figures: Summary, result: Result) -> dict[str, Any]:
+    scenario = setup.scenario
     return {
         "scenario": scenario.run.name,
         "strategy": scenario.broker.strategy,
         "scheduling": scenario.broker.scheduling,
         "seed": scenario.run.seed,
-        **({"links": said} if (said := _said_of_links(scenario)) else {}),
+        **({"links": origin} if (origin := _origin_of_links(setup)) else {}),
         **msgspec.structs.asdict(figures),
         **msgspec.structs.asdict(result),
     }
 
 
-def _said_of_links(scenario: Scenario) -> str:
+def _origin_of_links(setup: Setup) -> str:
     """Where the links' behaviour comes from, if not from the scenario itself."""
-    links = scenario.links
+    links = setup.scenario.links
     source = links.model or links.replay
-    return f"Links follow {source}: {scenario.courses(scenario.overlay()).said}." if source else ""
+    return f"Links follow {source}: {setup.courses.description}." if source else ""
 
 
-def _show(scenario: Scenario, figures: Summary, result: Result, traces: Path | None) -> None:
+def _show(setup: Setup, figures: Summary, result: Result, traces: Path | None) -> None:
+    scenario = setup.scenario
     table = Table(title=f"{scenario.run.name}: {scenario.broker.strategy}", show_header=False)
     for name, value in (
         ("publications", f"{figures.publications:,}"),
@@ -144,8 +148,8 @@ def _show(scenario: Scenario, figures: Summary, result: Result, traces: Path | N
         table.add_row(name, value)
     console = Console()
     console.print(table)
-    if said := _said_of_links(scenario):
-        console.print(said, soft_wrap=True)
+    if origin := _origin_of_links(setup):
+        console.print(origin, soft_wrap=True)
     for warning in result.warnings:
         console.print(warning, style="yellow")
     if traces:

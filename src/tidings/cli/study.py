@@ -15,7 +15,7 @@ from tidings.cli.progress import ended_by_sigterm, progress
 from tidings.cli.spark_options import Conf, Master, settings
 
 if TYPE_CHECKING:
-    from tidings.pipeline.jobs.sweep import Report
+    from tidings.pipeline.sweep.job import Report
     from tidings.studies.report import Result
 
 FAILED, INTERRUPTED = 1, 130
@@ -87,7 +87,7 @@ def run_study(
     width of the 95 % confidence interval over seeds. Over subscribers, x is a label or "mean".
     """
     from tidings.pipeline.session import spark_session
-    from tidings.studies.figures import draw
+    from tidings.studies.figures.figure import draw
     from tidings.studies.report import write
     from tidings.studies.run import run
     from tidings.studies.spec import find_study, read_study
@@ -126,7 +126,7 @@ def _tell(report: Report, command: str) -> None:
 
 
 def _show(result: Result, written: Path, drawn: Path, name: str) -> None:
-    from tidings.cli.study_tables import claims_table, metric_tables
+    from tidings.cli.screens.study import claims_table, metric_tables
 
     console = Console()
     console.print(f"{result.title}: means over seeds ± 95 % confidence")

@@ -12,14 +12,14 @@ import typer
 from rich.console import Console
 
 from tidings.cli.progress import ended_by_sigterm, progress
+from tidings.cli.screens.tables import records, study_table
 from tidings.cli.spark_options import Conf, Master, settings
-from tidings.cli.tables import records, study_table
 from tidings.core.errors import TidingsError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tidings.pipeline.jobs.sweep import Report
+    from tidings.pipeline.sweep.job import Report
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -39,10 +39,10 @@ def sweep(
     Only points that are not in the folder yet run, so Ctrl-C loses nothing that has finished: the
     same command goes on from there.
     """
-    from tidings.pipeline.jobs.analyse import study_of
-    from tidings.pipeline.jobs.grid import read_spec
-    from tidings.pipeline.jobs.sweep import sweep as run_sweep
+    from tidings.pipeline.analyse.job import study_of
     from tidings.pipeline.session import spark_session
+    from tidings.pipeline.sweep.grid import read_spec
+    from tidings.pipeline.sweep.job import sweep as run_sweep
 
     chosen, more = read_spec(spec), settings(conf)
     folder = out or Path("results") / chosen.name

@@ -19,17 +19,17 @@ import uvloop
 from rich.console import Console
 
 from tidings.cli.choice import Changes, choose
-from tidings.cli.overlay_plan import Plan, plan
-from tidings.cli.up_report import Outcome, RunProgress, report, show_brokers, show_result
+from tidings.cli.screens.up import Outcome, RunProgress, report, show_brokers, show_result
 from tidings.core.contract import Subscription
 from tidings.core.errors import ConfigError
 from tidings.live.clock import wall_clock
-from tidings.live.overlay import Overlay
-from tidings.live.processes import BrokerDied
-from tidings.live.traffic import Place, Traffic, client_name, publication
-from tidings.pipeline.headline import read_run
 from tidings.sim.scenario import Speaker
 from tidings.sim.workload import Publication, publications
+from tidings.testbed.overlay import Overlay
+from tidings.testbed.plan import Plan, plan
+from tidings.testbed.processes import BrokerDied
+from tidings.testbed.traffic import Place, Traffic, client_name, publication
+from tidings.traces.headline import read_run
 
 BROKER_DIED, ROWS_LOST, INTERRUPTED = 1, 1, 130
 BEGIN_IN_S = 0.2  # until every broker has heard when the run began
@@ -64,11 +64,12 @@ def up(
     after --seconds of publishing (or run.seconds of the file), or with Ctrl-C, and prints what each
     subscriber got.
     """
-    chosen = choose(scenario, change, strategy, None, FOREVER_S if forever else seconds)
+    setup = choose(scenario, change, strategy, None, FOREVER_S if forever else seconds)
+    chosen = setup.scenario
     run = f"{chosen.run.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     console = Console(quiet=quiet or json)
     with ExitStack() as ports, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        planned = plan(chosen, run, traces or Path(chosen.live.traces), ports)
+        planned = plan(setup, run, traces or Path(chosen.live.traces), ports)
         outcome = runner.run(_run(planned, forever, traffic, console))
     tables, problems = read_run(planned.traces, planned.run)
     if json:

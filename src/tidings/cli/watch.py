@@ -10,13 +10,13 @@ import typer
 from rich.console import Console
 
 from tidings.cli.progress import ended_by_sigterm
+from tidings.cli.screens.watch import JsonScreen, Screen, TableScreen
 from tidings.cli.spark_options import Conf, Master, settings
-from tidings.cli.watch_screen import JsonScreen, Screen, TableScreen
 from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tidings.pipeline.jobs.violations import Herald, Window
-    from tidings.pipeline.jobs.watch import Watch
+    from tidings.pipeline.watch.job import Watch
+    from tidings.pipeline.watch.violations import Herald, Window
 
 MEMORY = ".watch"  # below the traces, where other readers pass it over
 
@@ -65,10 +65,10 @@ def watch(
     published on $tidings/violations/TOPIC, with --url. Ends with Ctrl-C, and goes on where it was
     when it is started again.
     """
-    from tidings.pipeline.files import writable_folder
-    from tidings.pipeline.jobs.watch import Watch
+    from tidings.files.folders import writable_folder
     from tidings.pipeline.session import spark_session
     from tidings.pipeline.transforms.windows import Timing, checked_timing
+    from tidings.pipeline.watch.job import Watch
 
     timing = checked_timing(Timing(window_s, watermark_s, wait_s, "age" if age else "clock"))
     _check(traces, target, once)
@@ -111,7 +111,7 @@ def _check(traces: Path, target: float, once: bool) -> None:
     if traces.exists() and not traces.is_dir():
         raise ConfigError(str(traces), "traces", "not a folder", "a folder of trace rows")
     if once:
-        from tidings.pipeline.files import listed_files
+        from tidings.traces.files import listed_files
 
         listed_files(traces)
     elif not traces.exists():
@@ -119,7 +119,7 @@ def _check(traces: Path, target: float, once: bool) -> None:
 
 
 def _herald(url: str, target: float) -> Herald | None:
-    from tidings.pipeline.jobs.violations import Herald
+    from tidings.pipeline.watch.violations import Herald
 
     return Herald(url, target, _warn) if url else None
 

@@ -1,11 +1,9 @@
-"""From a TOML file to checked values: where a person's mistakes are found, and named."""
+"""From a document to checked values: where a person's mistakes are found, and named."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,18 +11,6 @@ import msgspec
 from tidings.core.errors import ConfigError
 
 T = TypeVar("T", bound=msgspec.Struct)
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The document in a file; every way in which that can fail is one clear error."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(str(path), "file", error.strerror, "a readable TOML file") from None
-    except UnicodeDecodeError:
-        raise ConfigError(str(path), "file", "bytes", "text in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(str(path), "syntax", str(error), "TOML (see toml.io)") from None
 
 
 def changed(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,15 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 from tidings.broker.settings import Settings
-from tidings.core.document import convert, read_toml, value_at
+from tidings.core.document import convert, value_at
 from tidings.core.errors import ConfigError, FilterError
-from tidings.core.estimates import LinkEstimate
-from tidings.core.linkmodel import LearnedLink, read_link_model
+from tidings.core.links.estimates import LinkEstimate
+from tidings.core.links.model import LearnedLink
+from tidings.core.links.weather import Conditions
 from tidings.core.policy import NotNegative, Policy, Positive, Ratio
 from tidings.core.topic import check_filter
-from tidings.core.weather import Conditions
+from tidings.files.link_model import read_link_model
+from tidings.files.toml import read_toml
 from tidings.routing import live_strategies
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
@@ -98,7 +100,7 @@ class Mqtt(_Table, frozen=True):
 
 
 class Log(_Table, frozen=True):
-    """Topics whose messages this broker keeps for readers; see `live.log_keeper`."""
+    """Topics whose messages this broker keeps for readers; see `live.logs.keeper`."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
     topic: str  # a topic filter

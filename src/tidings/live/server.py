@@ -20,14 +20,14 @@ from tidings.core.rng import Draws
 from tidings.live.clock import wall_clock
 from tidings.live.config import BrokerConfig, Neighbour
 from tidings.live.driver import Driver
-from tidings.live.emulation import Emulation, Origin
-from tidings.live.links import Links
-from tidings.live.log_keeper import Logs
-from tidings.live.log_records import LogError
-from tidings.live.log_server import LogServer
-from tidings.live.mqtt_front import MqttFront
+from tidings.live.links.connecting import Links
+from tidings.live.links.emulation import Emulation, Origin
+from tidings.live.logs.keeper import Logs
+from tidings.live.logs.records import LogError
+from tidings.live.logs.server import LogServer
+from tidings.live.mqtt.front import MqttFront
 from tidings.live.store import MessageStore, StoreError
-from tidings.live.tracefiles import TraceFiles, check_writable
+from tidings.traces.live_files import TraceFiles, check_writable
 
 INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; 31 bits of quarter seconds last until 2042
 QUIET_WITHIN_S = 2.0  # for clients and neighbours to take what was written, when it ends

@@ -22,7 +22,7 @@ import msgspec
 from pyspark import SparkContext, SparkFiles
 
 import tidings
-from tidings.core.topology import GENERATORS
+from tidings.scenarios.overlay import GENERATORS
 from tidings.sim.scenario import Scenario
 
 SHIPPED = "shipped:"  # before the name of a file that travels; executors know where it is

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from tidings.routing.balanced import Balanced
 from tidings.routing.base import Router
-from tidings.routing.dcrd import Dcrd
+from tidings.routing.dcrd.router import Dcrd
 from tidings.routing.direct import Direct
 from tidings.routing.flooding import Flooding
-from tidings.routing.harmony import Harmony
+from tidings.routing.harmony.router import Harmony
 from tidings.routing.multipath import Multipath
 from tidings.routing.options import Options
 from tidings.routing.oracle import Oracle

@@ -26,8 +26,8 @@ from itertools import pairwise
 from math import inf
 from statistics import fmean
 
+from tidings.core.graphs.paths import BrokerPath, Graph, shortest_from
 from tidings.core.message import Parcel
-from tidings.core.paths import BrokerPath, Graph, shortest_from
 from tidings.routing.base import NeverReroutes, Route, View
 from tidings.routing.multipath import planned
 from tidings.routing.trees import TYPICAL_BYTES, usable_delays

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from msgspec import Struct
 
 from tidings.core.contract import Destination
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Budget, Parcel
 
 

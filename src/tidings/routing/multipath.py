@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidings.core.contract import Destination
+from tidings.core.graphs.paths import BrokerPath, Graph, k_shortest, overlap
 from tidings.core.message import Parcel
-from tidings.core.paths import BrokerPath, Graph, k_shortest, overlap
 from tidings.routing.base import Hop, NeverReroutes, Route, View, by_next_hop
 from tidings.routing.trees import expected_delay
 

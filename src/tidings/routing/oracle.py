@@ -21,8 +21,8 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from math import inf, isclose
 
+from tidings.core.graphs.paths import BrokerPath, shortest_from
 from tidings.core.message import Parcel
-from tidings.core.paths import BrokerPath, shortest_from
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
 from tidings.routing.options import Options
 from tidings.routing.trees import expected_delay

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tidings.core.graphs.paths import BrokerPath, Graph, shortest_from
 from tidings.core.message import Parcel
-from tidings.core.paths import BrokerPath, Graph, shortest_from
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
 
 TYPICAL_BYTES = 1_000  # of a message, where a path is chosen for all messages alike

@@ -7,9 +7,9 @@ gives the one that is to leave now. It knows neither the router nor the wire.
 from collections.abc import Callable
 
 from tidings.scheduling.base import Prospects, Queue
-from tidings.scheduling.benefit import Benefit
+from tidings.scheduling.benefit.priced import Priced
+from tidings.scheduling.benefit.queue import Benefit
 from tidings.scheduling.options import BenefitOptions
-from tidings.scheduling.priced import Priced
 from tidings.scheduling.simple import Fifo, RemainingLifetime
 from tidings.scheduling.urgency import Urgency
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from tidings.core.links.outlook import Outlook
 from tidings.core.message import Parcel
-from tidings.core.outlook import Outlook
 
 
 class Prospects(Protocol):

@@ -19,8 +19,8 @@ from math import inf
 
 from tidings.core.message import Parcel
 from tidings.scheduling.base import Prospects
+from tidings.scheduling.benefit.worth import curves_of, doomed_from, must_arrive
 from tidings.scheduling.options import BenefitOptions
-from tidings.scheduling.worth import curves_of, doomed_from, must_arrive
 
 
 class Simple:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from tidings.core.intervals import Interval, disjoint
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology
+from tidings.sim.courses.link_course import LinkCourses
 from tidings.sim.scenario import Scenario
-
-Interval = tuple[float, float]
 
 
 class Outages(Struct, frozen=True):
@@ -26,11 +26,10 @@ class Outages(Struct, frozen=True):
     slow: dict[tuple[str, str], tuple[Interval, ...]]  # when each link has another delay
 
 
-def outages(scenario: Scenario, overlay: Topology) -> Outages:
+def draw_outages(scenario: Scenario, overlay: Topology, courses: LinkCourses) -> Outages:
     """All outages of a run."""
     faults, draws = scenario.faults, scenario.draws()
     end_at = scenario.run.start_s + scenario.run.seconds
-    courses = scenario.courses(overlay)
     links: dict[tuple[str, str], list[Interval]] = {}
     brokers: dict[str, list[Interval]] = {}
     for link in overlay.links:
@@ -49,9 +48,9 @@ def outages(scenario: Scenario, overlay: Topology) -> Outages:
     bad = {ends: list(_bad_slots(scenario, *ends)) for ends in links}
     fails = faults.slots.delay_ms is None
     return Outages(
-        {ends: _merged(found + (bad[ends] if fails else [])) for ends, found in links.items()},
-        {broker: _merged(found) for broker, found in brokers.items()},
-        {ends: () if fails else _merged(slots) for ends, slots in bad.items()},
+        {ends: disjoint(found + (bad[ends] if fails else [])) for ends, found in links.items()},
+        {broker: disjoint(found) for broker, found in brokers.items()},
+        {ends: () if fails else disjoint(slots) for ends, slots in bad.items()},
     )
 
 
@@ -79,13 +78,3 @@ def _drawn(
         until = at + float(stream.exponential(mean_s))
         yield at, until
         at = until + float(stream.exponential(3600 / per_hour))
-
-
-def _merged(intervals: list[Interval]) -> tuple[Interval, ...]:
-    merged: list[Interval] = []
-    for start, end in sorted(intervals):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return tuple(merged)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from tidings.core.estimates import LinkEstimate
+from tidings.core.links.estimates import LinkEstimate
+from tidings.core.links.weather import Conditions
 from tidings.core.topology import Link, Topology
-from tidings.core.weather import Conditions
-from tidings.sim.course import Course
+from tidings.sim.courses.link_course import LinkCourse, LinkCourses
 from tidings.sim.faults import Outages
 from tidings.sim.scenario import Scenario
 
 
 def conditions(
-    scenario: Scenario, overlay: Topology, outages: Outages
+    scenario: Scenario, overlay: Topology, courses: LinkCourses, outages: Outages
 ) -> dict[tuple[str, str], Conditions]:
     """The conditions of each link, by its two ends in the overlay's order."""
-    links, courses = scenario.links, scenario.courses(overlay)
     found = {}
     for link in overlay.links:
         course = courses.of(link.a, link.b)
@@ -27,7 +26,7 @@ def conditions(
             loss_ratio=_loss_ratio(scenario, course),
             rate_bytes_per_s=pace.rate_kbit_per_s * 1000 / 8,
             failure_probability=_failure_probability(scenario, course),
-            failure_epoch_s=links.failure_epoch_s,
+            failure_epoch_s=scenario.links.failure_epoch_s,
             outages=outages.links[link.a, link.b],
             delay_steps=_slowed(scenario, link, outages) or link.delay_steps,
             repeat_s=link.repeat_s,
@@ -48,13 +47,15 @@ def _slowed(scenario: Scenario, link: Link, outages: Outages) -> tuple[tuple[flo
     )
 
 
-def estimates(scenario: Scenario, overlay: Topology, broker: str) -> dict[str, LinkEstimate | None]:
+def estimates(
+    scenario: Scenario, overlay: Topology, courses: LinkCourses, broker: str
+) -> dict[str, LinkEstimate | None]:
     """What a broker is told of its links before it starts: the long-run truth (mean delay and
     processing, delivery over losses and failures, time per byte), or what was learned of it; if it
     is to measure and there is no model, nothing."""
-    if scenario.settings().estimates == "measured" and not scenario.links.model:
+    if scenario.broker.estimates == "measured" and not scenario.links.model:
         return dict.fromkeys(overlay.neighbours(broker))
-    processing_s, courses = scenario.links.processing_ms / 1000, scenario.courses(overlay)
+    processing_s = scenario.links.processing_ms / 1000
     known: dict[str, LinkEstimate | None] = {}
     for neighbour, delay_s in overlay.delays[broker].items():
         course = courses.of(broker, neighbour)
@@ -80,7 +81,7 @@ class _Pace(NamedTuple):
         return 8 / (self.rate_kbit_per_s * 1000) + self.drawn
 
 
-def _pace(scenario: Scenario, course: Course, a: str, b: str) -> _Pace:
+def _pace(scenario: Scenario, course: LinkCourse, a: str, b: str) -> _Pace:
     """How fast a link is, in both directions."""
     links = scenario.links
     if course.s_per_byte is not None:
@@ -91,10 +92,10 @@ def _pace(scenario: Scenario, course: Course, a: str, b: str) -> _Pace:
     return _Pace(links.rate_kbit_per_s, drawn / 1e6, links.ms_per_kbyte_deviation / 1e6)
 
 
-def _loss_ratio(scenario: Scenario, course: Course) -> float:
+def _loss_ratio(scenario: Scenario, course: LinkCourse) -> float:
     return scenario.links.loss_ratio if course.loss_ratio is None else course.loss_ratio
 
 
-def _failure_probability(scenario: Scenario, course: Course) -> float:
+def _failure_probability(scenario: Scenario, course: LinkCourse) -> float:
     """Per epoch; a course that knows when the link works has its failures among its outages."""
     return scenario.links.failure_probability if course.availability is None else 0.0

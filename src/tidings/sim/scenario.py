@@ -6,10 +6,7 @@ Every parameter has a name, a unit in that name, and a default. The same file ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from hashlib import sha256
 from math import inf
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,14 +14,8 @@ from msgspec import Meta, Struct, field
 
 from tidings.broker.settings import Settings
 from tidings.core.contract import Contract, Late, subscription_id
-from tidings.core.document import changed, convert, read_toml, value_at
-from tidings.core.errors import ConfigError
 from tidings.core.policy import NotNegative, Policy, Positive, Ratio
 from tidings.core.rng import Draws
-from tidings.core.topology import Topology, build
-from tidings.sim.course import Courses, on_course
-from tidings.sim.courses import courses
-from tidings.sim.sense import NOT_IN_A_FILE, faults
 
 Count = Annotated[int, Meta(ge=1)]
 Pace = Annotated[float, Meta(gt=0, le=1e6)]  # per second; an endless pace would stop the clock
@@ -208,46 +199,7 @@ class Scenario(_Table, frozen=True):
     def draws(self) -> Draws:
         return Draws(self.run.seed)
 
-    def overlay(self) -> Topology:
-        """The topology that the file describes, with the delays of its links' courses."""
-        parameters = dict(self.topology)
-        kind = parameters.pop("kind", "full-mesh")
-        place = f"{self.source}: topology"
-        overlay = build(str(kind), parameters, self.draws(), place, Path(self.folder))
-        return on_course(overlay, self.courses(overlay).links)
-
-    def courses(self, overlay: Topology) -> Courses:
-        """What a model or the past says about the overlay's links."""
-        return courses(self, overlay)
-
     def settings(self) -> Settings:
         """What every broker of this scenario is set to."""
         policies = tuple(policy.topic_policy() for policy in self.policy)
         return msgspec.structs.replace(self.broker, policies=policies).checked(self.source)
-
-    def digest(self) -> str:
-        """The name of the result: whatever could change it is in here."""
-        overlay = self.overlay()
-        courses = sorted(self.courses(overlay).links.items())
-        links = msgspec.structs.replace(self.links, model="", replay="")  # as the courses say all
-        written = msgspec.structs.replace(self, source="", folder="", live=Live(), links=links)
-        text = msgspec.json.encode((overlay, written, courses), order="sorted")
-        return sha256(text).hexdigest()[:16]
-
-
-def load(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:
-    """The scenario in a file, with some of its parameters replaced."""
-    return parse(changed(read_toml(path), changes or {}), str(path), str(path.parent))
-
-
-def parse(document: Mapping[str, Any], source: str, folder: str) -> Scenario:
-    """The scenario that a document describes, checked as far as can be without running it."""
-    for name, accepted in NOT_IN_A_FILE.items():
-        if (value := value_at(document, name)) is not None:
-            raise ConfigError(source, name, value, accepted)
-    scenario = convert(document, Scenario, source)
-    scenario = msgspec.structs.replace(scenario, source=source, folder=folder)
-    scenario.settings()
-    for fault in faults(scenario, scenario.overlay()):
-        raise ConfigError(source, *fault)
-    return scenario

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tidings.core.contract import Contract, Subscription, subscription_id
-from tidings.core.paths import shortest_from
+from tidings.core.graphs.paths import shortest_from
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology
 from tidings.sim import content

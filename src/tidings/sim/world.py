@@ -18,18 +18,16 @@ from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.broker.frames import Ack, Data, Frame, Probe
 from tidings.core.contract import BEST_EFFORT
+from tidings.core.links.weather import LinkWeather, occasion
 from tidings.core.message import Message, Parcel
-from tidings.core.recorder import Recorder, Sink
-from tidings.core.topology import Topology
 from tidings.core.trace import Dropped, Published, Reason, Row
-from tidings.core.weather import LinkWeather, occasion
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
 from tidings.sim.disk import Disk
-from tidings.sim.faults import outages
-from tidings.sim.network import conditions, estimates
-from tidings.sim.scenario import Scenario, Speaker
-from tidings.sim.workload import Publication, draw_load, publications
+from tidings.sim.scenario import Speaker
+from tidings.sim.setup import Setup
+from tidings.sim.workload import Publication, publications
+from tidings.traces.recorder import Recorder, Sink
 
 MOST_WARNINGS = 1_000
 ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
@@ -83,13 +81,13 @@ def discard(table: str, batch: object) -> None:
 
 
 def simulate(
-    scenario: Scenario,
+    setup: Setup,
     run: str = "",
     sink: Sink = discard,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Run a scenario to its end. `progress` is told the part that is done, now and then."""
-    world = World(scenario, Recorder(run or scenario.run.name, "sim", sink))
+    world = World(setup, Recorder(run or setup.scenario.run.name, "sim", sink))
     gc.disable()  # a run makes millions of small values and no cycles: counting frees them all
     try:
         return world.run(progress)
@@ -100,25 +98,20 @@ def simulate(
 class World:
     """All brokers of a scenario, and the network between them."""
 
-    def __init__(self, scenario: Scenario, recorder: Recorder) -> None:
-        self._scenario, self._recorder = scenario, recorder
-        self._overlay = scenario.overlay()
-        self._settings = scenario.settings()
-        self._load = draw_load(scenario, self._overlay)
+    def __init__(self, setup: Setup, recorder: Recorder) -> None:
+        scenario = setup.scenario
+        self._setup, self._scenario, self._recorder = setup, scenario, recorder
+        self._load, self._outages = setup.load, setup.outages
         self._agenda = Agenda()
-        self._checker = Checker(
-            scenario.source or scenario.run.name,
-            scenario.run.seed,
-            self._settings.remember_s,
-        )
+        source, remember_s = scenario.source or scenario.run.name, setup.settings.remember_s
+        self._checker = Checker(source, scenario.run.seed, remember_s)
         self._processing_s = scenario.links.processing_ms / 1000
         self._instant_acks = scenario.links.ack == "instant"
         self._hops = self._unpublished = 0
         self._warnings: dict[tuple[str, str], str] = {}  # by broker and what they are about
         self._payloads = {p.payload_bytes: bytes(p.payload_bytes) for p in self._load.publishers}
-        self._outages = outages(scenario, self._overlay)
-        self._nodes = {name: _Node(name, self._broker(name, 1)) for name in self._overlay.brokers}
-        self._lay_wires(self._overlay)
+        self._nodes = {name: _Node(name, self._broker(name, 1)) for name in setup.overlay.brokers}
+        self._lay_wires()
 
     def run(self, progress: Callable[[float], None] | None = None) -> Result:
         run, events = self._scenario.run, 0
@@ -144,12 +137,13 @@ class World:
     # ---- the beginning and the end
 
     def _broker(self, name: str, incarnation: int) -> Broker:
-        known = estimates(self._scenario, self._overlay, name)
-        return Broker(name, self._settings, known, incarnation, self._crossing_s)
+        setup = self._setup
+        known = setup.estimates(name)
+        return Broker(name, setup.settings, known, incarnation, self._crossing_s)
 
-    def _lay_wires(self, overlay: Topology) -> None:
+    def _lay_wires(self) -> None:
         draws, plan = self._scenario.draws(), self._outages
-        for (a, b), link in conditions(self._scenario, overlay, plan).items():
+        for (a, b), link in self._setup.conditions.items():
             for start, end in ((a, b), (b, a)):
                 weather = LinkWeather(start, end, link, draws)
                 self._nodes[start].wires[end] = _Wire(self._nodes[end], weather)

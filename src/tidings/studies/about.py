@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from tidings.pipeline.jobs.measure import STRATEGY
-from tidings.pipeline.jobs.question import DELAYS_S, LATENESS_RATIOS, Over
+from tidings.pipeline.analyse.question import DELAYS_S, LATENESS_RATIOS, Over
+from tidings.pipeline.sweep.measure import STRATEGY
 
 LATENESS, SUBSCRIBER, DELAY, TIME = "lateness", "subscriber", "delay", "time"
 COURSES_OVER: dict[str, Over] = {

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.grid import Spec, points_of
-from tidings.pipeline.jobs.values import Setting
+from tidings.pipeline.sweep.grid import Spec, points_of
+from tidings.pipeline.sweep.parameters import Setting
 from tidings.sim.scenario import Scenario
 from tidings.studies.about import SUBSCRIBER, TIME, About
 from tidings.studies.subscribers import labels_of

@@ -9,8 +9,8 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.grid import Spec
-from tidings.pipeline.jobs.question import MEASURES
+from tidings.pipeline.analyse.question import MEASURES
+from tidings.pipeline.sweep.grid import Spec
 from tidings.studies.about import COURSES_OVER, READ_WITH, SUBSCRIBER, About
 from tidings.studies.claims import COURSES, EVERY, Claim
 

@@ -10,8 +10,8 @@ import msgspec
 import pandas as pd
 from msgspec import UNSET, Struct, UnsetType
 
-from tidings.pipeline.files import replaced
-from tidings.pipeline.jobs.grid import Point
+from tidings.files.folders import replaced
+from tidings.pipeline.sweep.grid import Point
 from tidings.studies.claims import Finding, Key, judge
 from tidings.studies.spec import Study
 from tidings.studies.wording import X
@@ -53,7 +53,7 @@ class Result(Struct, frozen=True):
 
 
 def result_of(study: Study, points: list[Point], table: pd.DataFrame) -> Result:
-    """The argument, from the means over topologies of `pipeline.jobs.measure`."""
+    """The argument, from the means over topologies of `pipeline.sweep.measure`."""
     about, rows = study.about, table[table["metric"].isin(study.about.metrics)]
     found = {mean.key(): mean for mean in map(_mean, rows.to_dict("records"))}
     ordered = [found[key] for key in _keys(study) if key in found]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tidings.pipeline.jobs.grid import Point, points_of
-from tidings.pipeline.jobs.measure import STRATEGY, Session, measure, over_topologies
-from tidings.pipeline.jobs.sweep import Progress, Report, sweep
+from tidings.pipeline.sweep.grid import Point, points_of
+from tidings.pipeline.sweep.job import Progress, Report, sweep
+from tidings.pipeline.sweep.measure import STRATEGY, Session, measure, over_topologies
 from tidings.studies.about import SUBSCRIBER
 from tidings.studies.report import Result, result_of
 from tidings.studies.spec import Study

@@ -1,7 +1,7 @@
 """What does a study argue? A TOML file in `studies/`: a sweep, what its figure shows, and claims.
 
 The sweep (`scenario`, `[grid]`, `[setting.NAME]`, `[quick]`) is read as any other, see
-`pipeline.jobs.grid`, and `tidings sweep` runs it too. The rest is the argument:
+`pipeline.sweep.grid`, and `tidings sweep` runs it too. The rest is the argument:
 
     [study]
     title = "Full mesh, links that fail"
@@ -24,11 +24,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tidings.core.document import convert, read_toml
+from tidings.core.document import convert
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.grid import Spec, read_spec
-from tidings.pipeline.jobs.measure import MEAN
-from tidings.pipeline.jobs.question import Question
+from tidings.files.toml import read_toml
+from tidings.pipeline.analyse.question import Question
+from tidings.pipeline.sweep.grid import Spec, read_spec
+from tidings.pipeline.sweep.measure import MEAN
 from tidings.studies.about import SUBSCRIBER, About
 from tidings.studies.axes import Axis, axis_of
 from tidings.studies.check import check_claims, check_figure

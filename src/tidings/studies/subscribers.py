@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.jobs.grid import Spec
+from tidings.pipeline.sweep.grid import Spec
 from tidings.sim.scenario import Scenario, Subscriber
 
 

@@ -17,7 +17,6 @@ import re
 from collections.abc import Iterable, Mapping
 from html import unescape
 from math import atan2, cos, hypot, isfinite, radians, sin
-from pathlib import Path
 from typing import TypeAlias
 
 from tidings.core.errors import ConfigError
@@ -32,19 +31,18 @@ LIGHT_IN_FIBRE_KM_PER_S = 299_792.458 * 2 / 3
 
 
 def from_gml(
-    gml: Path | str,
+    text: str,
     detour_factor: float = 1.5,
     minimum_delay_ms: float = 0.1,
-    source: str = "",
+    source: str = "GML text",
 ) -> Topology:
-    """The network of a file (a `Path`) or of a text (a `str`).
+    """The network that a GML text draws; `source` is its name in errors.
 
     The least delay is for nodes of one city, and for those placed on their only neighbour.
     """
-    source = source or (str(gml) if isinstance(gml, Path) else "GML text")
     if not (isfinite(detour_factor) and detour_factor >= 1):
         raise ConfigError(source, "detour_factor", detour_factor, "a finite number from 1 up")
-    graph = _the_graph(parse(_read(gml, source) if isinstance(gml, Path) else gml, source), source)
+    graph = _the_graph(parse(text, source), source)
     nodes = _nodes(graph, source)
     near = _neighbours(graph, nodes, source)
     points, names = _placed(nodes, near, source), _names(nodes)
@@ -55,13 +53,6 @@ def from_gml(
             (names[a], names[b], max(path_km / LIGHT_IN_FIBRE_KM_PER_S, minimum_delay_ms / 1000))
         )
     return connect(list(names.values()), links, source)
-
-
-def _read(path: Path, source: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(source, "path", str(path), f"a readable GML file ({error})") from None
 
 
 def _the_graph(top: Block, source: str) -> Block:

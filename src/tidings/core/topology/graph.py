@@ -55,7 +55,8 @@ class Topology(Struct, frozen=True, dict=True):
 
     @cached_property
     def delays(self) -> Mapping[BrokerId, Mapping[BrokerId, float]]:
-        """delays[a][b] in seconds, both ways: the weighted graph that `core.paths` works on."""
+        """delays[a][b] in seconds, both ways: the weighted graph that `core.graphs.paths` works
+        on."""
         delays: dict[BrokerId, dict[BrokerId, float]] = {broker: {} for broker in self.brokers}
         for link in self.links:
             delays[link.a][link.b] = delays[link.b][link.a] = link.delay_s

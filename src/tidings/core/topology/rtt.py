@@ -1,6 +1,6 @@
 """How far apart are hosts, by measurement?
 
-A file of round-trip times has one row per measurement: columns slice (which round of measuring),
+A table of round-trip times has one row per measurement: columns slice (which round of measuring),
 source, target and rtt_ms. A link's one-way delay is half the median round trip over the slices, the
 mean of the two directions where both were measured; two hosts without a measurement have no link.
 The median, because such times are heavy-tailed: in the Seattle data a link's 99th percentile is
@@ -14,12 +14,10 @@ long run. A link is there all the time, and its delay in steps.
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from tidings.core.errors import ConfigError
@@ -30,26 +28,25 @@ from tidings.core.topology.rtt_slices import slice_delays_s
 COLUMNS = ("slice", "source", "target", "rtt_ms")
 
 
-def from_rtt_matrix(
-    path: Path,
+def from_round_trips(
+    measured: pa.Table,
     hosts: int,
     draws: Draws,
     slice_number: int | None = None,
     slice_s: float = 0.0,
-    source: str = "",
+    source: str = "round trips",
 ) -> Topology:
-    """`hosts` of the file's hosts, drawn; the median over all slices, or the one slice named, or
+    """`hosts` of the table's hosts, drawn; the median over all slices, or the one slice named, or
     all of them one after the other, for `slice_s` each.
 
     A broker keeps its host's number in its name (h07), so that it can be found in the data.
     """
-    source = source or str(path)
     if slice_s and slice_number is not None:
         raise ConfigError(source, "slice_s", slice_s, "0, because slice_number names the one slice")
-    table = _rows(path, slice_number, source)
+    table = _rows(measured, slice_number, source)
     known = np.union1d(table["source"], table["target"]).tolist()
     if not 2 <= hosts <= len(known):
-        raise ConfigError(source, "hosts", hosts, f"2 to {len(known)}, the hosts of {path}")
+        raise ConfigError(source, "hosts", hosts, f"2 to {len(known)}, the hosts that it has")
     chosen = sorted(draws.chosen(known, hosts, "rtt-hosts"))
     width = len(str(max(known)))
     names = {host: f"h{host:0{width}}" for host in chosen}
@@ -80,17 +77,13 @@ def _moving(
     return Topology(overlay.brokers, tuple(links))
 
 
-def _rows(path: Path, slice_number: int | None, source: str) -> dict[str, npt.NDArray[np.float64]]:
-    """The columns of the file, without missing measurements."""
-    try:
-        file = pq.ParquetFile(path)
-        missing = set(COLUMNS) - set(file.schema_arrow.names)
-        if missing:
-            raise ConfigError(source, "columns", file.schema_arrow.names, ", ".join(COLUMNS))
-        table = file.read(columns=list(COLUMNS)).drop_null()
-    except (OSError, pa.ArrowException) as error:
-        accepted = f"a readable Parquet file ({error})"
-        raise ConfigError(source, "path", str(path), accepted) from None
+def _rows(
+    measured: pa.Table, slice_number: int | None, source: str
+) -> dict[str, npt.NDArray[np.float64]]:
+    """The columns, without missing measurements."""
+    if set(COLUMNS) - set(measured.column_names):
+        raise ConfigError(source, "columns", measured.column_names, ", ".join(COLUMNS))
+    table = measured.select(COLUMNS).drop_null()
     rows = {name: table[name].to_numpy() for name in COLUMNS}
     wanted = np.isfinite(rows["rtt_ms"])
     if slice_number is not None:

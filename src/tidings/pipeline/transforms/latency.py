@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidings.pipeline.outcomes import GRAIN_S
 from tidings.pipeline.transforms.distribution import shares_up_to
 from tidings.pipeline.transforms.metrics import DELAYS, delays, figures
+from tidings.traces.outcomes import GRAIN_S
 
 LATENCY = ("delay_mean_s", "loss_ratio")
 SERVICE = (*LATENCY, "delivery_ratio", "on_time_ratio", *DELAYS)

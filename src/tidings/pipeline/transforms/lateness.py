@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidings.pipeline.outcomes import LATE
 from tidings.pipeline.transforms.distribution import shares_up_to
+from tidings.traces.outcomes import LATE
 
 
 def lateness_cdf(outcomes: DataFrame, ratios: Sequence[float]) -> DataFrame:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from tidings.pipeline.sources import Traces
+from tidings.pipeline.trace_frames import Traces
 from tidings.pipeline.transforms.links.samples import trace_samples
 from tidings.pipeline.transforms.outcomes import GRAINS_PER_S
 

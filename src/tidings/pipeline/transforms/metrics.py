@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidings.pipeline.outcomes import DROPPED, IN_FLIGHT, IN_TIME
+from tidings.traces.outcomes import DROPPED, IN_FLIGHT, IN_TIME
 
 RATIOS = ("delivery_ratio", "on_time_ratio", "packets_per_subscriber")
 TRAFFIC = ("message_number", "packets_per_subscriber")

@@ -1,6 +1,6 @@
 """What became of each message, for each who wanted it? One outcome per pair of the two.
 
-The same meaning as `pipeline.outcomes`, which see; there the rows of one run are joined in memory,
+The same meaning as `traces.outcomes`, which see; there the rows of one run are joined in memory,
 here those of any number of runs on any number of machines. `examined` outcomes are those that
 `tidings analyse` counts: they also tell how often a message was delivered, and do not believe a
 clock that puts a delivery before its publication.
@@ -13,7 +13,8 @@ from math import inf
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tidings.pipeline.outcomes import (
+from tidings.pipeline.trace_frames import Traces
+from tidings.traces.outcomes import (
     DROPPED,
     GRAIN_S,
     IN_FLIGHT,
@@ -22,7 +23,6 @@ from tidings.pipeline.outcomes import (
     OUTCOME_COLUMNS,
     By,
 )
-from tidings.pipeline.sources import Traces
 
 EXAMINED_COLUMNS = (
     *OUTCOME_COLUMNS,

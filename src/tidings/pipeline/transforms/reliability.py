@@ -22,7 +22,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidings.pipeline.outcomes import IN_TIME
+from tidings.traces.outcomes import IN_TIME
 
 BOTH = ("reliability", "on_time_reliability")
 RELIABILITY_COLUMNS = ("run", "strategy", "level", "subscriber", "topic", *BOTH)

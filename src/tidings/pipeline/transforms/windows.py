@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidings.core.errors import ConfigError
-from tidings.pipeline.outcomes import GRAIN_S, By
+from tidings.traces.outcomes import GRAIN_S, By
 
 CLOCKS_DIFFER_S = 1.0  # by so much a delivery may seem to come before its publishing
 LEAST_S, MOST_S = 0.1, 86_400.0

@@ -15,7 +15,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidings.core.linkmodel import BYTES, HOURS
+from tidings.core.links.model import BYTES, HOURS
 from tidings.pipeline.transforms.links.gamma import LEVELS, with_fits
 from tidings.pipeline.transforms.links.samples import LINK
 from tidings.pipeline.transforms.links.transfer import ALIKE, FEW

@@ -1,9 +1,9 @@
 """When did each link work? Its outages, and what was lost outside of them.
 
-The rule is `core.silences`: several unanswered questions in a row are an outage. In a table of
-round trips a slice without a measurement is one already. A link that is down when the run ends, and
-went down just before, was taken down with the run. A run that was stopped and went on is watched in
-spells (`spells`), each with a beginning and an end of its own.
+The rule is `core.links.silences`: several unanswered questions in a row are an outage. In a table
+of round trips a slice without a measurement is one already. A link that is down when the run ends,
+and went down just before, was taken down with the run. A run that was stopped and went on is
+watched in spells (`spells`), each with a beginning and an end of its own.
 """
 
 from __future__ import annotations
@@ -16,15 +16,8 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidings.core.silences import (
-    SETTLE_S,
-    Flags,
-    Instants,
-    Interval,
-    outages,
-    reported,
-    within,
-)
+from tidings.core.intervals import Interval
+from tidings.core.links.silences import SETTLE_S, Flags, Instants, outages, reported, within
 from tidings.pipeline.transforms.links.samples import LINK
 from tidings.pipeline.transforms.links.spells import during
 

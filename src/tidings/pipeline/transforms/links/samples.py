@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from tidings.broker.settings import Settings
-from tidings.core.silences import SETTLE_S
-from tidings.pipeline.sources import Traces
+from tidings.core.links.silences import SETTLE_S
+from tidings.pipeline.trace_frames import Traces
 from tidings.pipeline.transforms.transmissions import ACKNOWLEDGED, is_sound, transmissions
 
 PROBE_TIMEOUT_S = Settings().probe_timeout_s  # how long brokers wait, unless told otherwise

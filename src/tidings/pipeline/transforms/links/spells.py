@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from tidings.broker.settings import Settings
 from tidings.core.trace import TABLES
-from tidings.pipeline.sources import Traces
+from tidings.pipeline.trace_frames import Traces
 
 OF_LINKS = ("probed", "forwarded", "acknowledged", "link_changed")  # tables that tell of them
 SILENT_S = 6 * Settings().probe_every_s  # at least

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidings.core.linkmodel import BYTES
+from tidings.core.links.model import BYTES
 from tidings.pipeline.transforms.links.samples import LINK
 
 ENOUGH_MESSAGES = 30  # for a time per kilobyte

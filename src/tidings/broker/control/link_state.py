@@ -1,0 +1,224 @@
+"""How every broker learns every link: each tells its own, the others pass it on.
+
+A broker advertises all its links at once, under a version of its own counting; a newer version
+replaces an older one, and only news travels on. Estimates are told when they changed by enough, and
+again before what was told is too old: a report that nobody renews is forgotten after its lifetime,
+so that what a broker said before it died (or was cut off) does not outlive the truth. A report
+carries its age, as OSPF's do (RFC 2328, section 12.1.1), so passing it on does not make it young.
+
+What others say need not be sense. An estimate that cannot be (a negative delay, no number) is left
+out, and a link of which the other end, heard since, knows nothing is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from math import inf
+
+from msgspec import Struct
+
+from tidings.broker.frames import Links
+from tidings.core.links.estimates import LinkEstimate
+from tidings.routing.base import View
+
+FASTEST_S_PER_BYTE = 1e-9  # 8 Gbit/s: a smaller difference is none
+MOST_ORIGINS = 10_000  # brokers that are believed to exist
+MOST_NAMED, LONGEST_SHOWN = 3, 64  # of names from the wire, in a warning
+FORGOTTEN_AFTER = 2  # lifetimes: a copy that left just before one had passed may be on its way
+RENEWALS = 3  # of a report within its lifetime, so that one that is lost does no harm
+
+
+class Report(Struct, frozen=True):
+    """The newest that one broker said, and when that was, by the clock here."""
+
+    said: Links
+    links: dict[str, LinkEstimate]  # those that make sense
+    made_at: float
+
+
+class LinkState:
+    """The newest report of each broker, and the view that follows from them."""
+
+    def __init__(self, view: View, incarnation: int, change: float, lifetime_s: float) -> None:
+        self._me, self._incarnation, self._change = view.me, incarnation, change
+        self._lifetime_s = lifetime_s
+        self._newest: dict[str, Report] = {}  # also what is too old to be used, to know it again
+        self._used: dict[str, Report] = {}
+        self.view = view
+        self.expires_at = inf  # when the next report will be too old to be used, or to be known
+
+    # ---- what is said
+
+    def advertise(
+        self, mine: dict[str, LinkEstimate], now: float, insist: bool = False
+    ) -> Links | None:
+        """What to tell the others of these links of ours; None if it would be no news, and is not
+        to be told all the same (`insist`). What is only renewed keeps its numbers, so that nobody
+        computes anything anew."""
+        old = self._newest.get(self._me)
+        if old and not insist:
+            told = old.links
+            if told.keys() == mine.keys() and not self._changed(told, mine):
+                if not self._due(old, now):
+                    return None
+                mine = told
+        version = old.said.version + 1 if old else 1
+        said = Links(0, self._me, self._incarnation, version, tuple(sorted(mine.items())))
+        self._take(Report(said, mine, now))
+        return said
+
+    def renew_at(self) -> float:
+        """When our own report is to be told again, changed or not."""
+        mine = self._newest.get(self._me)
+        return mine.made_at + self._lifetime_s / RENEWALS if mine else inf
+
+    def all(self, now: float) -> list[Links]:
+        """All that is believed, as it is passed on to somebody who may not know it."""
+        return [_as_old_as(report, now) for report in self._in_order()]
+
+    # ---- what is heard
+
+    def apply(self, heard: Links, now: float) -> bool:
+        """Take over what another broker says of its links; False if it was known, or too old."""
+        known = self._newest.get(heard.origin)
+        if known and self._is_forgotten(known, now):
+            known = None
+        if heard.origin == self._me or not 0 <= heard.age_s < self._lifetime_s:
+            return False
+        if known and (heard.incarnation, heard.version) <= _number(known.said):
+            return False
+        if known is None and len(self._newest) >= MOST_ORIGINS:
+            return False
+        links = {b: e for b, e in heard.links if e.is_sane() and b != heard.origin}
+        self._take(Report(heard, links, now - heard.age_s))
+        return True
+
+    def expire(self, now: float) -> None:
+        """Use no more what nobody has renewed, and forget it when no copy can be young enough to be
+        taken for news."""
+        if now < self.expires_at:
+            return
+        self._newest = {o: r for o, r in self._newest.items() if not self._is_forgotten(r, now)}
+        used = {o: r for o, r in self._used.items() if self._is_fresh(r, now)}
+        if len(used) < len(self._used):
+            self._used = used
+            self._see()
+        else:
+            self._plan()
+
+    # ---- what follows
+
+    def neighbours_changed(self, up: tuple[str, ...], down: tuple[str, ...]) -> None:
+        """The links that are up are no longer the same."""
+        self.view.neighbours, self.view.severed = up, down
+        self.view.version += 1
+
+    def serve(self) -> None:
+        """Somebody subscribes here, so that messages will come."""
+        if not self.view.serves:
+            self.view.serves = True
+            self.view.version += 1
+
+    def _take(self, report: Report) -> None:
+        origin = report.said.origin
+        before = self._used.get(origin)
+        self._newest[origin] = self._used[origin] = report
+        if before is None or before.links != report.links:
+            self._see()
+        elif origin != self._me:
+            self._plan()
+
+    def _see(self) -> None:
+        """A link counts unless its other end says that there is none."""
+        named = {origin: dict(report.said.links) for origin, report in self._used.items()}
+        self.view.links = {
+            a: {b: e for b, e in report.links.items() if b not in named or a in named[b]}
+            for a, report in self._used.items()
+        }
+        self.view.version += 1
+        self._plan()
+
+    def _plan(self) -> None:
+        """What is not used any more has an end too, or names that were heard once would add up."""
+        used, unused_s, used_s = self._used, FORGOTTEN_AFTER * self._lifetime_s, self._lifetime_s
+        self.expires_at = min(
+            (
+                report.made_at + (used_s if origin in used else unused_s)
+                for origin, report in self._newest.items()
+                if origin != self._me
+            ),
+            default=inf,
+        )
+
+    def _is_fresh(self, report: Report, now: float) -> bool:
+        return report.said.origin == self._me or now < report.made_at + self._lifetime_s
+
+    def _is_forgotten(self, report: Report, now: float) -> bool:
+        """Nobody passes on what is older than a lifetime: a lower version is a new beginning."""
+        known_s = FORGOTTEN_AFTER * self._lifetime_s
+        return report.said.origin != self._me and now >= report.made_at + known_s
+
+    def _due(self, mine: Report, now: float) -> bool:
+        return now >= mine.made_at + self._lifetime_s / RENEWALS
+
+    def _in_order(self) -> list[Report]:
+        return [self._used[origin] for origin in sorted(self._used)]
+
+    def _changed(self, told: dict[str, LinkEstimate], mine: dict[str, LinkEstimate]) -> bool:
+        return any(_differ(old, mine[neighbour], self._change) for neighbour, old in told.items())
+
+
+def aged(links: Links, more_s: float) -> Links:
+    """The report as it is told when it has become older."""
+    return Links(
+        links.transmission,
+        links.origin,
+        links.incarnation,
+        links.version,
+        links.links,
+        links.age_s + max(0.0, more_s),
+    )
+
+
+def _as_old_as(report: Report, now: float) -> Links:
+    """What was said, with the age it has now: some of it came with it."""
+    return aged(report.said, now - report.made_at - report.said.age_s)
+
+
+def nonsense(heard: Links, me: str, neighbours: Container[str]) -> str:
+    """What a person should know about a report; mostly nothing."""
+    mad = sorted(
+        shown(b)
+        for b, estimate in heard.links
+        if not estimate.is_sane()
+        or b == heard.origin
+        or (b == me and heard.origin not in neighbours)
+    )
+    if not mad:
+        return ""
+    more = f" and {len(mad) - MOST_NAMED} more" if len(mad) > MOST_NAMED else ""
+    named = ", ".join(mad[:MOST_NAMED])
+    return f"{shown(heard.origin)} reports nonsense about its links, not used: {named}{more}."
+
+
+def shown(name: str) -> str:
+    """A name from the wire, as it can stand in a log."""
+    return repr(name if len(name) <= LONGEST_SHOWN else name[:LONGEST_SHOWN] + "...")
+
+
+def _number(links: Links) -> tuple[int, int]:
+    return links.incarnation, links.version
+
+
+def _differ(old: LinkEstimate, new: LinkEstimate, change: float) -> bool:
+    """By more than this part of what was told."""
+    loss = 1.0 - old.delivery_ratio
+    pace = max(old.s_per_byte, FASTEST_S_PER_BYTE)
+    return (
+        abs(new.delay_s - old.delay_s) > change * old.delay_s
+        or abs(new.delivery_ratio - old.delivery_ratio) > change * loss + change * 0.1
+        or abs(new.s_per_byte - old.s_per_byte) > change * pace
+        or abs(new.deviation_s_per_byte - old.deviation_s_per_byte) > change * pace
+        or abs(new.availability - old.availability)
+        > change * (1.0 - old.availability) + change * 0.01
+    )

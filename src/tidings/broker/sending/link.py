@@ -1,0 +1,159 @@
+"""One neighbour, as a broker sees it: a queue, credit to send, an estimate, and what was carried.
+
+Back-pressure is a call: a world says how many bytes the link can take (`room_bytes`), so the
+scheduler's queue, never a kernel buffer, is where messages wait. A real socket takes more than a
+slow link can carry soon; there the window, which follows what was measured, keeps them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidings.broker.sending.budgets import LinkBudgets
+from tidings.broker.sending.outbox import Outbox
+from tidings.broker.settings import Settings
+from tidings.core.links.estimates import LinkEstimate, LinkMeter, MeterSettings
+from tidings.core.memory import Memory
+from tidings.core.trace import Carried
+from tidings.routing.trees import TYPICAL_BYTES
+from tidings.scheduling.base import Prospects
+
+SHORTEST_TIMEOUT_S = 0.001  # without a delay and slack to wait for, nothing would be waited for
+MOST_GIVEN_UP = (
+    4_096  # transmissions whose late answer is still recognised: a second of a fast link
+)
+
+LARGE_BYTES = 10_000  # a message by which it is judged whether a rate has changed greatly
+
+KINDS = ("data", "repeat", "ack", "probe", "control", "gossip", "discarded")
+DATA, REPEAT, ACK, PROBE, CONTROL, GOSSIP, DISCARDED = range(len(KINDS))
+
+
+class Link:
+    """The sending side of a link, and the memory of what came in over it."""
+
+    __slots__ = (
+        "_pinned",
+        "_settings",
+        "budgets",
+        "carried_bytes",
+        "carried_frames",
+        "carried_header_bytes",
+        "delay_s",
+        "given_up",
+        "known",
+        "meter",
+        "neighbour",
+        "outbox",
+        "outgoing_s_per_byte",
+        "room_bytes",
+        "s_per_byte",
+        "seen",
+        "timeout_s",
+        "told_s",
+        "told_s_per_byte",
+        "unacknowledged_bytes",
+        "up",
+        "window_bytes",
+    )
+
+    def __init__(
+        self,
+        neighbour: str,
+        settings: Settings,
+        start: LinkEstimate | None,
+        prospects: Prospects,
+    ) -> None:
+        self.neighbour = neighbour
+        self.up = False
+        self.room_bytes: float = 0.0
+        self.unacknowledged_bytes = 0
+        self.outbox = Outbox(settings, prospects)
+        self.budgets = LinkBudgets(settings.harmony.recheck_s)
+        self.seen = Memory(settings.remember_s)  # transmission ids that came in
+        # When transmissions left, and their size, that nobody waits for now.
+        self.given_up: dict[int, tuple[float, int]] = {}
+        self.carried_frames = [0] * len(KINDS)
+        self.carried_bytes = [0] * len(KINDS)
+        self.carried_header_bytes = [0] * len(KINDS)  # of messages, repeated or not
+        self._settings = settings
+        self._pinned = start if settings.estimates == "pinned" else None
+        weights = MeterSettings(
+            settings.delay_weight, settings.loss_weight, settings.availability_weight
+        )
+        self.meter = LinkMeter(weights, start)
+        self.known = False  # whether there is an estimate
+        self.delay_s = self.told_s = 0.0  # now, and as the overlay was last told
+        # The two directions of a link need not be alike: of what comes in, the other end knows.
+        self.s_per_byte = self._pinned.s_per_byte if self._pinned else 0.0
+        self.outgoing_s_per_byte = self.told_s_per_byte = 0.0
+        self.timeout_s = 0.0
+        self.window_bytes: float = settings.window_bytes
+        self.remeasure()
+
+    @property
+    def estimate(self) -> LinkEstimate | None:
+        return self._pinned or self.meter.estimate
+
+    def remeasure(self) -> None:
+        """Take over what the meter has learned; hot paths read plain numbers."""
+        estimate = self.estimate
+        self.known = estimate is not None
+        self.delay_s = estimate.delay_s if estimate else 0.0
+        self.outgoing_s_per_byte = estimate.s_per_byte if estimate else 0.0
+        if self._pinned:
+            expected_s = self._settings.ack_timer * self.delay_s + self._settings.ack_slack_s
+            self.timeout_s = max(expected_s, SHORTEST_TIMEOUT_S)
+        else:
+            self.timeout_s = self.meter.timeout_s
+            self.window_bytes = min(self._settings.window_bytes, self.meter.window_bytes)
+
+    def patience_s(self, size_bytes: int) -> float:
+        """How long to wait for the answer to a frame that is put on the link now; data is among
+        what is unacknowledged already."""
+        if self._pinned:
+            return self.timeout_s + size_bytes * self.outgoing_s_per_byte
+        return self.timeout_s + self.meter.patience_s(self.unacknowledged_bytes)
+
+    def heard(self, incoming: LinkEstimate | None) -> None:
+        """What the other end says about its direction of the link, if it makes sense."""
+        if not self._pinned and incoming and incoming.is_sane():
+            self.s_per_byte = incoming.s_per_byte
+
+    def differs(self, least_s: float) -> bool:
+        """Has the delay more than doubled or halved since it was told, and by more than this? Or
+        the time that so many bytes take?"""
+        delay_s, told_s = self.delay_s, self.told_s
+        if abs(delay_s - told_s) > max(least_s, min(delay_s, told_s)):
+            return True
+        bytes_s, told_s = self.outgoing_s_per_byte * LARGE_BYTES, self.told_s_per_byte * LARGE_BYTES
+        return abs(bytes_s - told_s) > max(least_s, min(bytes_s, told_s))
+
+    def typically_s(self) -> tuple[float, float]:
+        """What a message of typical size needs: as the overlay was last told, and now."""
+        told_s = self.told_s + TYPICAL_BYTES * self.told_s_per_byte
+        return told_s, self.delay_s + TYPICAL_BYTES * self.outgoing_s_per_byte
+
+    def told(self, estimate: LinkEstimate) -> None:
+        """The overlay was told that this link is so."""
+        self.told_s, self.told_s_per_byte = estimate.delay_s, estimate.s_per_byte
+
+    def give_up(self, transmission: int, sent_at: float, size_bytes: int = 0) -> None:
+        """Wait no longer for an answer, but know it if it comes: it tells how slow the link is."""
+        self.given_up[transmission] = sent_at, size_bytes
+        if len(self.given_up) > MOST_GIVEN_UP:
+            del self.given_up[next(iter(self.given_up))]
+
+    def count(self, kind: int, size_bytes: int) -> None:
+        self.carried_frames[kind] += 1
+        self.carried_bytes[kind] += size_bytes
+
+    def carried(self, broker: str, now: float) -> Iterator[Carried]:
+        """What was carried since the last call, by kind."""
+        for kind, name in enumerate(KINDS):
+            frames, size_bytes = self.carried_frames[kind], self.carried_bytes[kind]
+            header_bytes = self.carried_header_bytes[kind]
+            if frames:
+                yield Carried(now, broker, self.neighbour, name, frames, size_bytes, header_bytes)
+                self.carried_frames[kind] = self.carried_bytes[kind] = 0
+                self.carried_header_bytes[kind] = 0

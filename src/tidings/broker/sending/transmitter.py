@@ -1,0 +1,214 @@
+"""How frames leave: parcels when the link has room, best first; what must arrive, until answered.
+
+Data is sent at most `transmissions` times to one neighbour and is then given up; control frames
+(interests, links, gossip) are repeated for ever, ever more slowly. Both keep their transmission id,
+so that the other side knows a repeat when it sees one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+
+from msgspec.structs import replace
+
+from tidings.broker.control.link_state import aged
+from tidings.broker.effects import Effect, Forget, Send
+from tidings.broker.frames import CONTROL_BYTES, HEADER_BYTES, Control, Data, Frame, Gossip, Links
+from tidings.broker.records import acknowledged, forwarded, let_go
+from tidings.broker.sending.link import CONTROL, DATA, GOSSIP, REPEAT, Link
+from tidings.broker.sending.retransmission import Pending, Unanswered
+from tidings.broker.settings import Settings
+from tidings.core.message import SERIAL_BITS, Envelope, Parcel
+from tidings.core.trace import Reason
+
+CONTROL_BACKOFF_LIMIT = 6  # a control frame is repeated at most 2^6 timeouts apart
+
+
+class Transmitter:
+    """The sending side of all links of one broker, and what it still expects answers to."""
+
+    def __init__(
+        self, me: str, settings: Settings, links: Mapping[str, Link], incarnation: int
+    ) -> None:
+        self.links = links
+        self.wake_at = inf  # when an answer may be overdue: never too late, at times too early
+        self._me, self._settings = me, settings
+        self._unanswered = Unanswered()
+        self._transmission = incarnation << SERIAL_BITS  # restarts never repeat an id
+        self._hops = settings.trace == "hops"
+        self._measured = settings.estimates == "measured"
+
+    # ---- sending
+
+    def send(self, link: Link, frame: Frame, kind: int, effects: list[Effect]) -> None:
+        """Send a small frame that is not data, once."""
+        link.count(kind, CONTROL_BYTES)
+        effects.append(Send(link.neighbour, frame, CONTROL_BYTES, 1))
+
+    def tell(self, link: Link, frame: Control, now: float, effects: list[Effect]) -> None:
+        """Send a control frame that is repeated until it is acknowledged."""
+        self._transmission += 1
+        size_bytes = CONTROL_BYTES
+        if type(frame) is Gossip:
+            size_bytes = HEADER_BYTES + len(frame.news)
+        numbered = replace(frame, transmission=self._transmission)
+        pending = Pending(link.neighbour, numbered, None, size_bytes, now)
+        self._insist(link, pending, now + link.patience_s(0), effects)
+
+    def pump(self, link: Link, now: float, effects: list[Effect]) -> None:
+        """Let parcels leave, best first, for as long as the link takes them."""
+        window_bytes, outbox = link.window_bytes, link.outbox
+        if outbox.deletes:
+            for lost in outbox.doomed(now):
+                reason = Reason.EXPIRED if lost.expires_at < now else Reason.UNLIKELY
+                let_go(self._me, lost, reason, lost.destinations, now, effects)
+        while link.room_bytes > 0 and link.unacknowledged_bytes < window_bytes:
+            parcel = outbox.pop(now)
+            if parcel is None:
+                return
+            if parcel.expires_at < now:
+                let_go(self._me, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
+                continue
+            self._transmission += 1
+            size_bytes = parcel.size_bytes
+            frame = _data_frame(self._transmission, parcel, now)
+            pending = Pending(link.neighbour, frame, parcel, size_bytes, now)
+            link.room_bytes -= size_bytes
+            link.unacknowledged_bytes += size_bytes
+            self._transmit(link, pending, parcel, DATA, now, effects)
+
+    def _transmit(
+        self,
+        link: Link,
+        pending: Pending,
+        parcel: Parcel,
+        kind: int,
+        now: float,
+        effects: list[Effect],
+    ) -> None:
+        """Every copy of a parcel passes through here, so it does without calls where it can."""
+        frame, size_bytes = pending.frame, pending.size_bytes
+        until = now + link.patience_s(size_bytes)
+        self._unanswered.wait(frame.transmission, pending, until)
+        if until < self.wake_at:
+            self.wake_at = until
+        if parcel.budgets:
+            link.budgets.note(parcel, self._me, now)
+        link.carried_frames[kind] += 1
+        link.carried_bytes[kind] += size_bytes
+        link.carried_header_bytes[kind] += size_bytes - len(parcel.message.payload)
+        effects.append(Send(link.neighbour, frame, size_bytes, pending.attempt))
+        if self._hops:
+            effects.append(forwarded(self._me, pending, parcel, now))
+
+    def _insist(self, link: Link, pending: Pending, until: float, effects: list[Effect]) -> None:
+        frame, size_bytes = pending.frame, pending.size_bytes
+        self._unanswered.wait(frame.transmission, pending, until)
+        self.wake_at = min(self.wake_at, until)
+        link.count(GOSSIP if type(frame) is Gossip else CONTROL, size_bytes)
+        effects.append(Send(link.neighbour, frame, size_bytes, pending.attempt))
+
+    # ---- answers
+
+    def acknowledged(
+        self, link: Link, transmission: int, now: float, effects: list[Effect]
+    ) -> float | None:
+        """An answer has come; the round trip it tells, if any (Karn: a repeat's tells none).
+
+        So does one that comes too late: a timer that learned from punctual answers only would
+        never follow a link that has become slower, and would give up every parcel on it.
+        """
+        pending = self._unanswered.answered(transmission, link.neighbour)
+        if pending is None:
+            return self._late(link, transmission, now)
+        told_s, parcel, round_trip_s = None, pending.parcel, now - pending.sent_at
+        size_bytes = pending.size_bytes if parcel is not None else 0
+        if self._measured and pending.attempt == 1:
+            told_s = link.meter.unburdened(round_trip_s, size_bytes, now)
+        if parcel is not None:
+            link.unacknowledged_bytes -= size_bytes
+            if parcel.durable:
+                brokers = tuple(destination.broker for destination in parcel.destinations)
+                effects.append(Forget(parcel.message.id, brokers))
+            if self._hops:
+                effects.append(acknowledged(self._me, pending, now))
+        if link.outbox.size_bytes:
+            self.pump(link, now, effects)
+        if self._measured and parcel is not None:
+            link.meter.carried(round_trip_s, size_bytes, link.outbox.size_bytes > 0, now)
+        if not self._unanswered:
+            self.wake_at = inf
+        return told_s
+
+    def _late(self, link: Link, transmission: int, now: float) -> float | None:
+        """An answer that nobody waits for any more."""
+        if transmission not in link.given_up:
+            return None
+        sent_at, size_bytes = link.given_up.pop(transmission)
+        told_s = link.meter.unburdened(now - sent_at, size_bytes, now)
+        link.meter.carried(now - sent_at, size_bytes, link.outbox.size_bytes > 0, now)
+        return told_s
+
+    def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[Link, Parcel]]:
+        """Repeat what was not answered in time; the parcels that were repeated often enough."""
+        for _, pending in self._unanswered.overdue(now):
+            link, parcel = self.links[pending.neighbour], pending.parcel
+            pending.attempt += 1
+            if parcel is None:
+                patience_s = link.patience_s(0) * 2 ** min(
+                    pending.attempt - 1, CONTROL_BACKOFF_LIMIT
+                )
+                if type(pending.frame) is Links:
+                    pending.frame = aged(pending.frame, now - pending.sent_at)
+                    pending.sent_at = now
+                self._insist(link, pending, now + patience_s, effects)
+            elif parcel.expires_at < now:
+                self._release(link, pending, now, effects)
+                let_go(self._me, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
+            elif pending.attempt <= self._settings.transmissions:
+                pending.frame = _data_frame(pending.frame.transmission, parcel, now)
+                self._transmit(link, pending, parcel, REPEAT, now, effects)
+            else:
+                self._release(link, pending, now, effects)
+                yield link, parcel
+        self.wake_at = self._unanswered.first_due()
+
+    def _release(self, link: Link, pending: Pending, now: float, effects: list[Effect]) -> None:
+        """Nobody waits for this answer any more, which may make room for another parcel."""
+        link.unacknowledged_bytes -= pending.size_bytes
+        if (
+            self._measured and pending.attempt == 2
+        ):  # the next would be the second: it was sent once
+            link.give_up(pending.frame.transmission, pending.sent_at, pending.size_bytes)
+        self.pump(link, now, effects)
+
+    def abandon(self, link: Link, now: float) -> list[Parcel]:
+        """The link is gone: all parcels that were sent or waiting on it, oldest first."""
+        link.room_bytes, link.unacknowledged_bytes = 0.0, 0
+        link.given_up.clear()
+        link.meter.pace.interrupted()
+        unanswered = [
+            lost.parcel for lost in self._unanswered.forget(link.neighbour) if lost.parcel
+        ]
+        return unanswered + list(iter(lambda: link.outbox.pop(now), None))
+
+    def holding(self) -> Iterator[Parcel]:
+        """All parcels that wait for a link or for an answer."""
+        for link in self.links.values():
+            yield from link.outbox
+        yield from self._unanswered.parcels()
+
+
+def _data_frame(transmission: int, parcel: Parcel, now: float) -> Data:
+    """The parcel as it goes on a link: its birth has become an age again."""
+    owed, path, strategy = parcel.destinations, parcel.path, parcel.strategy
+    age_s = now - parcel.born_at
+    given_up, plan = parcel.given_up, parcel.plan
+    durable, rounds, message = parcel.durable, parcel.rounds, parcel.message
+    return Data(
+        transmission,
+        Envelope(
+            message, age_s, owed, path, strategy, given_up, plan, durable, rounds, parcel.budgets
+        ),
+    )

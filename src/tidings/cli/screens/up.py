@@ -1,0 +1,109 @@
+"""What does a person see of a live run? Where to connect, and how it went for each subscriber."""
+
+from __future__ import annotations
+
+import sys
+from math import inf
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tidings.cli.screens.tables import metrics_table
+from tidings.live.clock import Clock
+from tidings.testbed.overlay import Overlay
+from tidings.testbed.plan import Plan
+from tidings.testbed.traffic import Traffic
+from tidings.traces.headline import per_subscriber, summary
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What there is to know of a run beside its trace."""
+
+    traffic: Traffic
+    lost_trace_rows: int
+
+
+def show_brokers(console: Console, plan: Plan, overlay: Overlay) -> None:
+    """Where every broker listens, and what to type to see a message travel."""
+    host = plan.scenario.live.host
+    table = Table(title=f"{plan.scenario.run.name}: {len(overlay.brokers)} brokers on {host}")
+    for column in ("broker", "MQTT port", "links to"):
+        table.add_column(column)
+    for name, broker in overlay.brokers.items():
+        links = ", ".join(neighbour.name for neighbour in broker.config.neighbour)
+        table.add_row(name, str(broker.mqtt_port), links)
+    console.print(table)
+    brokers = list(overlay.brokers)
+    first, last = brokers[0], brokers[-1]
+    here, there = overlay.brokers[first].mqtt_port, overlay.brokers[last].mqtt_port
+    console.print(f"While it runs, listen at {last} and speak at {first}, in two other terminals:")
+    console.print(f"  mosquitto_sub -h {host} -p {there} -t 'hello/#' -v", highlight=False)
+    console.print(f"  mosquitto_pub -h {host} -p {here} -t hello/world -m hi", highlight=False)
+
+
+def report(plan: Plan, outcome: Outcome, tables: dict[str, pa.Table]) -> dict[str, Any]:
+    """Everything there is to say, for a script."""
+    traffic = outcome.traffic
+    return {
+        "scenario": plan.scenario.run.name,
+        "strategy": plan.scenario.broker.strategy,
+        "run": plan.run,
+        "traces": str(plan.traces),
+        "published": traffic.published,
+        "unpublished": traffic.unpublished,
+        "received": traffic.received,
+        "lost_trace_rows": outcome.lost_trace_rows,
+        **msgspec.structs.asdict(summary(tables)),
+        "subscribers": [msgspec.structs.asdict(s) for s in per_subscriber(tables)],
+    }
+
+
+def show_result(
+    console: Console, plan: Plan, outcome: Outcome, tables: dict[str, pa.Table]
+) -> None:
+    """On-time ratio and delay per subscriber."""
+    strategy = plan.scenario.broker.strategy
+    rows = pd.DataFrame([msgspec.structs.asdict(row) for row in per_subscriber(tables)])
+    rows = rows.rename(columns={"expected": "messages"})
+    title = f"{plan.scenario.run.name}: {strategy}: what every subscriber got"
+    if len(rows):
+        console.print(metrics_table(title, rows, ("subscription", "messages")))
+    elif not outcome.lost_trace_rows:
+        console.print("Nobody published anything that somebody had subscribed to.")
+    console.print(f"Trace rows of run {plan.run} are in {plan.traces}.")
+    console.print(f"Next: tidings analyse {plan.traces}", highlight=False)
+
+
+class RunProgress:
+    """A bar with the time left, and what was said and heard so far."""
+
+    def __init__(self, console: Console, clock: Clock, end_at: float) -> None:
+        self._clock, self._begin_at, self._end_at = clock, clock(), end_at
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        self._bar = Progress(
+            *columns,
+            console=console,
+            transient=True,
+            # Brokers' warnings go above the bar, but only where they would be seen anyway.
+            redirect_stderr=sys.stderr.isatty() and not console.quiet,
+        )
+        total = None if end_at == inf else end_at - self._begin_at
+        self._task = self._bar.add_task("starting", total=total)
+
+    def __enter__(self) -> None:
+        self._bar.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def show(self, traffic: Traffic) -> bool:
+        """Tells how it goes; false when the time is up."""
+        now = self._clock()
+        counts = f"{traffic.published:,} published, {traffic.received:,} received"
+        self._bar.update(self._task, completed=now - self._begin_at, description=counts)
+        return now < self._end_at

@@ -1,0 +1,1 @@
+"""What is known about one link: estimates, pace, silences, weather, and what was learned."""

@@ -1,0 +1,167 @@
+"""What is believed about a link, and how samples change the belief.
+
+A `LinkEstimate` is a value that travels in link-state frames; a `LinkMeter` gathers samples for one
+of a broker's own links. Delay is an exponentially weighted mean (Harmony: weight 0.25 on the new
+sample); the retransmission timeout is RFC 6298's, with a floor of 10 ms instead of its 1 s, because
+overlay links are watched all the time and a deadline may be shorter than a second.
+
+A link of limited rate needs time for every byte (`core.links.pace`). What a frame waited behind
+others, and what its own bytes took, is taken off its round trip before that is learned from: delay
+is what a frame of no size would meet on the idle link. As long as the rate is unknown, round trips
+are taken as they are, and where more is under way than was answered lately, there is more time.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from msgspec import Struct
+
+from tidings.core.links.pace import PaceMeter
+
+LONGEST_S = 1e9  # of any time that is believed
+RTO_FLOOR_S = 0.010
+RTO_CEILING_S = 60.0  # RFC 6298, section 2.5
+FIRST_RTO_S = 1.0  # RFC 6298, section 2.1: before any sample
+CAUTIOUS_S_PER_BYTE = 16e-6  # 0.5 Mbit/s: what is feared of a link whose rate is unknown
+
+FIRST_WINDOW_BYTES = 16_384  # RFC 6928's ten segments: before any sample of the rate
+APART_S = 0.025  # what comes so long after a message was not behind it, even on a busy machine
+ANSWER_S = 0.005  # what both ends may need to answer, beside the quiet round trip
+
+
+class LinkEstimate(Struct, frozen=True, array_like=True, gc=False):
+    """One direction of one link, as it is believed to be."""
+
+    delay_s: float
+    delivery_ratio: float = 1.0  # of late
+    s_per_byte: float = 0.0  # what a link of limited rate adds for each byte of a message
+    deviation_s_per_byte: float = 0.0  # of that, between messages
+    availability: float = 1.0  # the part of all time in which the link and its far end work
+
+    def is_sane(self) -> bool:
+        """Can a link be like that? Others may report anything, and no number is also a number."""
+        return (
+            0 <= self.delay_s <= LONGEST_S
+            and 0 <= self.s_per_byte <= LONGEST_S
+            and 0 <= self.deviation_s_per_byte <= LONGEST_S
+            and 0 <= self.delivery_ratio <= 1
+            and 0 <= self.availability <= 1
+        )
+
+
+class MeterSettings(Struct, frozen=True):
+    delay_weight: float = 0.25  # of a new round-trip sample
+    loss_weight: float = 0.05  # of a new probe outcome: loss is rarer, so it is averaged longer
+    availability_weight: float = 0.001  # of the same outcome in the long run
+
+
+class LinkMeter:
+    """Samples of one link turned into an estimate and a retransmission timeout."""
+
+    def __init__(self, settings: MeterSettings, start: LinkEstimate | None) -> None:
+        self._settings = settings
+        self._delay_s = start.delay_s if start else None
+        self._delivery_ratio = start.delivery_ratio if start else 1.0
+        self._availability = start.availability if start else 1.0
+        self._round_trip_s: float | None = None
+        self._deviation_s = 0.0
+        self._quiet_s: float | None = None  # the round trip, if nothing is in the way
+        self._large_bytes = 0.0  # about the largest message lately
+        self.pace = PaceMeter(
+            start.s_per_byte if start else 0.0, start.deviation_s_per_byte if start else 0.0
+        )
+
+    @property
+    def estimate(self) -> LinkEstimate | None:
+        """None as long as nothing is known."""
+        if self._delay_s is None:
+            return None
+        pace = self.pace
+        return LinkEstimate(
+            self._delay_s,
+            self._delivery_ratio,
+            pace.s_per_byte,
+            pace.deviation_s_per_byte,
+            self._availability,
+        )
+
+    @property
+    def window_bytes(self) -> float:
+        """How many bytes may be unacknowledged, so that the link is never idle and what waits,
+        waits in the broker's queue: twice what it carries in a round trip. The last frame may
+        overshoot, so that one that takes longer than this travels alone."""
+        s_per_byte = self.pace.likely_s_per_byte
+        if s_per_byte > 0.0:
+            return 2 * ((self._quiet_s or 0.0) + ANSWER_S) / s_per_byte
+        return inf if self.pace.samples else FIRST_WINDOW_BYTES
+
+    @property
+    def timeout_s(self) -> float:
+        """How long to wait for an answer before it counts as missing."""
+        if self._round_trip_s is None:
+            return FIRST_RTO_S if self._delay_s is None else 3 * self._delay_s + RTO_FLOOR_S
+        spread_s = max(RTO_FLOOR_S, 4 * self._deviation_s)
+        return min(self._round_trip_s + spread_s, RTO_CEILING_S)
+
+    def patience_s(self, unacknowledged_bytes: int) -> float:
+        """What to add to the timeout for a frame that is the last of so many without an answer."""
+        s_per_byte = self.pace.likely_s_per_byte
+        if s_per_byte > 0.0:
+            return unacknowledged_bytes * s_per_byte
+        return max(0.0, unacknowledged_bytes - self._large_bytes) * CAUTIOUS_S_PER_BYTE
+
+    def unburdened(self, round_trip_s: float, size_bytes: int, now: float) -> float:
+        """The round trip of a frame, less what its bytes and those before it took."""
+        since_s, s_per_byte = now - self.pace.answered_at, self.pace.likely_s_per_byte
+        round_trip_s = max(0.0, round_trip_s)
+        self._listen(round_trip_s, size_bytes, since_s)
+        if s_per_byte == 0.0:
+            return round_trip_s
+        if since_s >= 0.0 and self._quiet_s is not None:
+            round_trip_s = min(round_trip_s, since_s + self._quiet_s)
+        return max(0.0, round_trip_s - size_bytes * s_per_byte)
+
+    def _listen(self, round_trip_s: float, size_bytes: int, since_s: float) -> None:
+        """What the round trip would be if nothing were in the way: a small frame tells, if it was
+        not at the heels of a message that it may have waited behind."""
+        if self._quiet_s is None or round_trip_s < self._quiet_s:
+            self._quiet_s = round_trip_s
+        elif not size_bytes and since_s > min(round_trip_s, APART_S):
+            self._quiet_s += (round_trip_s - self._quiet_s) / 2
+
+    def carried(self, round_trip_s: float, size_bytes: int, waiting: bool, now: float) -> None:
+        """A message was acknowledged; `waiting`: others wait for the link."""
+        if size_bytes >= self._large_bytes:
+            self._large_bytes = size_bytes
+        else:
+            self._large_bytes += (size_bytes - self._large_bytes) / 8
+        most_s = round_trip_s - (self._quiet_s or 0.0)
+        self.pace.acknowledged(size_bytes, most_s, waiting, now)
+
+    def answered(self, round_trip_s: float) -> None:
+        """A probe or an acknowledgement came back after this long, as `unburdened`."""
+        weight, one_way_s = self._settings.delay_weight, round_trip_s / 2
+        old_s = one_way_s if self._delay_s is None else self._delay_s
+        self._delay_s = old_s + weight * (one_way_s - old_s)
+        self._smooth(round_trip_s)
+
+    def _smooth(self, round_trip_s: float) -> None:
+        """RFC 6298, section 2.2 and 2.3."""
+        if self._round_trip_s is None:
+            self._round_trip_s, self._deviation_s = round_trip_s, round_trip_s / 2
+            return
+        error_s = abs(self._round_trip_s - round_trip_s)
+        self._deviation_s += (error_s - self._deviation_s) / 4
+        self._round_trip_s += (round_trip_s - self._round_trip_s) / 8
+
+    def missed(self, probes: float) -> None:
+        """The link was gone for so long that this many probes would have got no answer."""
+        self._availability *= (1.0 - self._settings.availability_weight) ** probes
+
+    def probed(self, answered: bool) -> None:
+        """Whether one probe was answered: the sample of the delivery ratio and, as probes are asked
+        at a steady pace, of the part of all time in which the link works."""
+        outcome, settings = 1.0 if answered else 0.0, self._settings
+        self._delivery_ratio += settings.loss_weight * (outcome - self._delivery_ratio)
+        self._availability += settings.availability_weight * (outcome - self._availability)

@@ -1,0 +1,1 @@
+"""Files, handled with care: whole or not there at all, and errors that name the file and field."""

@@ -1,0 +1,21 @@
+"""What does a TOML file say? The document in it, or one clear error."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tidings.core.errors import ConfigError
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The document in a file; every way in which that can fail is one clear error."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(str(path), "file", error.strerror, "a readable TOML file") from None
+    except UnicodeDecodeError:
+        raise ConfigError(str(path), "file", "bytes", "text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(str(path), "syntax", str(error), "TOML (see toml.io)") from None

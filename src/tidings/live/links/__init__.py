@@ -1,0 +1,1 @@
+"""Overlay links over TCP: connecting, framing, and emulated conditions."""

@@ -1,0 +1,127 @@
+"""How does a TCP connection become a link? When both ends have said who they are.
+
+The first frame both ways is `Hello`. Who is unknown, already here, silent or malformed is refused
+with one line, and everything else goes on. All frames of a read are one round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from typing import TYPE_CHECKING, cast
+
+from tidings.broker.codec import Decoder, encode
+from tidings.broker.frames import Frame, Hello
+from tidings.core.errors import TidingsError, WireError
+from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
+
+if TYPE_CHECKING:
+    from tidings.live.links.connecting import Links
+
+HELLO_WITHIN_S = 5.0
+MAX_BYTES_BEFORE_HELLO = 4_096  # nobody's bytes are kept whom we do not know
+DEAD_AFTER_MS = 10_000  # written bytes that TCP gets no answer to for this long end the connection
+TCP_NOTSENT_LOWAT = 25  # Linux; the name is in `socket` from Python 3.12
+
+log = logging.getLogger("tidings.links")
+
+
+class LinkConnection(asyncio.Protocol):
+    """One TCP connection to a neighbour, or to somebody who claims to be one."""
+
+    def __init__(self, links: Links, expected: str | None) -> None:
+        self._links, self._driver, self._expected = links, links.driver, expected
+        self._decoder = Decoder()
+        self._unknown_bytes = 0  # that came before its Hello
+        self._wire: Wire | None = None
+        self._transport: asyncio.Transport | None = None
+        self._hello_timer: asyncio.TimerHandle | None = None
+        self.ended, self.was_link = asyncio.Event(), False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)  # uvloop's own class is none of asyncio's
+        self._transport = transport
+        _tune(transport.get_extra_info("socket"))
+        transport.write(encode(Hello(self._links.me)))
+        loop = asyncio.get_running_loop()
+        self._hello_timer = loop.call_later(HELLO_WITHIN_S, self._refuse, "it says nothing")
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._take(self._decoder.feed(data))
+            if self._wire is None:
+                self._count_unknown(len(data))
+        except TidingsError as fault:
+            self._refuse(str(fault))
+
+    def pause_writing(self) -> None:
+        if self._wire:
+            self._wire.paused = True
+
+    def resume_writing(self) -> None:
+        if self._wire:
+            self._wire.resume()
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._cancel_timer()
+        self._links.gone(self)
+        if self._wire:
+            self._wire.disconnected()
+            self._driver.link_down(self._wire.neighbour)
+        self.ended.set()
+
+    def end(self) -> None:
+        """Close, after what was written has left."""
+        if self._transport:
+            self._transport.close()
+
+    def _take(self, frames: list[Hello | Frame]) -> None:
+        """All frames of a read, in one round."""
+        driver = self._driver
+        for frame in frames:
+            if isinstance(frame, Hello):
+                self._greet(frame)
+            elif self._wire is None:
+                raise WireError("it begins with another frame than Hello")
+            else:
+                now = driver.clock()
+                effects = driver.broker.receive(self._wire.neighbour, frame, now)
+                driver.carry_out(effects, now)
+        driver.settle()
+
+    def _count_unknown(self, size_bytes: int) -> None:
+        self._unknown_bytes += size_bytes
+        if self._unknown_bytes > MAX_BYTES_BEFORE_HELLO:
+            raise WireError(f"it sends {self._unknown_bytes} bytes without a Hello")
+
+    def _greet(self, hello: Hello) -> None:
+        if self._wire is not None:
+            raise WireError("it says Hello a second time")
+        assert self._transport is not None
+        wire = self._links.identify(hello.broker, self._expected)
+        wire.connected(self._transport)
+        self._wire, self.was_link = wire, True
+        self._cancel_timer()
+        self._driver.link_up(wire.neighbour)
+        wire.open()
+
+    def _refuse(self, problem: str) -> None:
+        assert self._transport is not None
+        peer = self._wire.neighbour if self._wire else self._transport.get_extra_info("peername")
+        log.warning("a link connection from %s is closed: %s", peer, problem)
+        self._transport.abort()
+
+    def _cancel_timer(self) -> None:
+        if self._hello_timer:
+            self._hello_timer.cancel()
+            self._hello_timer = None
+
+
+def _tune(link: socket.socket) -> None:
+    """Small frames leave at once, the kernel hoards little, and a dead peer is noticed."""
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sys.platform == "linux":
+        link.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, HIGH_WATER_BYTES)
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_AFTER_MS)

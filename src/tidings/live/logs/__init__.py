@@ -1,0 +1,1 @@
+"""Logs of messages: kept in segments, addressed by offset, served by HTTP."""

@@ -1,0 +1,100 @@
+"""How do bytes come from and go to one MQTT client? One socket, one session, one outbox."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from math import inf
+from typing import TYPE_CHECKING, cast
+
+from tidings.mqtt.packets import MQTT_3_1_1
+from tidings.mqtt.session import Session
+
+if TYPE_CHECKING:
+    from tidings.live.mqtt.front import MqttFront
+
+log = logging.getLogger("tidings.mqtt")
+
+
+class MqttConnection(asyncio.Protocol):
+    """One client's connection. What it means is the front's business."""
+
+    def __init__(self, front: MqttFront) -> None:
+        self._front = front
+        self.session = Session(front.driver.clock(), front.limits)
+        self.client_id = ""  # from CONNECT on
+        self.version = MQTT_3_1_1
+        self.max_packet_bytes: float = inf
+        self.filters: dict[str, str] = {}  # what it subscribed to, and the id of each wish
+        self.dropped = 0  # messages that it read too slowly for
+        self._transport: asyncio.Transport | None = None
+        self._outbox: list[bytes] = []
+        self._messages = 0  # in the outbox
+
+    # ---- from the socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)  # uvloop's own class is none of asyncio's
+        self._transport = transport
+        client = transport.get_extra_info("socket")
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self._front.admit(self):
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        front = self._front
+        now = front.driver.clock()
+        front.handle(self, self.session.feed(data, now), now)
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._transport = None
+        self._front.handle(self, self.session.lost(), self._front.driver.clock())
+        self._front.disconnected(self)
+        if self.dropped:
+            log.warning("client %s lost %d messages in all", self.client_id, self.dropped)
+
+    # ---- to the socket
+
+    def offer(self, data: bytes, messages: int) -> None:
+        """Some messages for this client, to be written when the round ends."""
+        self._outbox.append(data)
+        self._messages += messages
+
+    def answer(self) -> None:
+        """The session's own packets, in their place among the messages."""
+        if data := self.session.outgoing():
+            self._outbox.append(data)
+
+    def flush(self) -> None:
+        """Writes the outbox, at once; messages for one who does not read are dropped."""
+        outbox, transport = self._outbox, self._transport
+        if not outbox or transport is None:
+            return
+        if self._messages and transport.get_write_buffer_size() > self._front.max_unsent_bytes:
+            self._drop()
+        else:
+            transport.write(b"".join(outbox) if len(outbox) > 1 else outbox[0])
+        outbox.clear()
+        self._messages = 0
+
+    def close(self) -> None:
+        """Ends the connection after all that was written; abruptly if the client does not read."""
+        self.flush()
+        if self._transport is None:
+            return
+        if self._transport.get_write_buffer_size() > self._front.max_unsent_bytes:
+            self._transport.abort()
+        else:
+            self._transport.close()
+        self._transport = None  # nothing is written any more
+
+    def _drop(self) -> None:
+        if not self.dropped:
+            limit_bytes = self._front.max_unsent_bytes
+            log.warning(
+                "client %s reads too slowly: more than %d bytes wait for it, messages are dropped",
+                self.client_id,
+                limit_bytes,
+            )
+        self.dropped += self._messages

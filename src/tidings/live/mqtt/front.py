@@ -1,0 +1,213 @@
+"""What do MQTT clients want of the broker? Requests of sessions in, inputs of the broker out.
+
+A subscription's id is made of broker, client and filter, so subscribing again replaces it; a client
+that connects under the name of another takes its place. Contracts come from user properties where
+MQTT 5 states them, else from the topic policies. One coarse timer watches over silent clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import assert_never
+
+from tidings.core.errors import FilterError, WireError
+from tidings.core.message import Message
+from tidings.core.topic import check_filter
+from tidings.live.config import Mqtt
+from tidings.live.driver import Driver
+from tidings.live.mqtt.connection import MqttConnection
+from tidings.live.mqtt.deliveries import Deliveries
+from tidings.live.mqtt.statements import Publications, wishes
+from tidings.live.sparing import SparingWarning
+from tidings.mqtt.codec import Limits
+from tidings.mqtt.packets import Connect, Publish, Subscribe, TopicFilter, Unsubscribe
+from tidings.mqtt.properties import NO_PROPERTIES
+from tidings.mqtt.reasons import ReasonCode
+from tidings.mqtt.refusals import SHARED_PREFIX
+from tidings.mqtt.session import Closed, Request
+
+WATCH_EVERY_S = 0.5  # keep-alive is a matter of seconds
+
+log = logging.getLogger("tidings.mqtt")
+
+
+class MqttFront:
+    """All MQTT clients of one broker."""
+
+    def __init__(self, driver: Driver, deliveries: Deliveries, mqtt: Mqtt) -> None:
+        self.driver = driver
+        self.limits = Limits(mqtt.max_packet_bytes, mqtt.connect_within_s)
+        self.max_unsent_bytes = mqtt.max_unsent_bytes
+        self._max_connections, self._turned_away = mqtt.max_connections, SparingWarning(log)
+        self._broker, self._deliveries = driver.broker, deliveries
+        self._publications = Publications(driver.broker.default_contract)
+        self._connections: dict[MqttConnection, None] = {}
+        self._clients: dict[str, MqttConnection] = {}
+        self._unnamed = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    # ---- connections
+
+    def accept(self) -> MqttConnection:
+        """The protocol of a new connection."""
+        return MqttConnection(self)
+
+    def admit(self, connection: MqttConnection) -> bool:
+        """Whether there is room for one more; from then on it is watched over."""
+        if len(self._connections) >= self._max_connections:
+            limit = f"mqtt.max_connections is {self._max_connections}"
+            self._turned_away.warn(f"an MQTT connection too many is closed: {limit}")
+            return False
+        self._connections[connection] = None
+        return True
+
+    def disconnected(self, connection: MqttConnection) -> None:
+        self._connections.pop(connection, None)
+
+    def busy(self) -> bool:
+        """Whether somebody is connected."""
+        return bool(self._connections)
+
+    def watch(self) -> None:
+        """Ends the conversations that have been silent for too long, from now on."""
+        now = self.driver.clock()
+        for connection in list(self._connections):
+            if requests := connection.session.tick(now):
+                self.handle(connection, requests, now)
+        self._timer = asyncio.get_running_loop().call_later(WATCH_EVERY_S, self.watch)
+
+    def stop(self) -> None:
+        """Says goodbye to everybody."""
+        if self._timer:
+            self._timer.cancel()
+        for connection in list(self._connections):
+            code, reason = ReasonCode.SERVER_SHUTTING_DOWN, "the broker is shutting down"
+            now = self.driver.clock()
+            self.handle(connection, connection.session.close(code, reason), now)
+
+    # ---- requests
+
+    def handle(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
+        """Serves all that one read brought, as one round."""
+        self._deliveries.speaker = connection
+        try:
+            self._serve(connection, requests, now)
+        except WireError as fault:
+            self._serve(connection, connection.session.close(fault.code, fault.problem), now)
+        connection.answer()
+        connection.flush()
+        self.driver.settle()
+        self._deliveries.speaker = None
+
+    def _serve(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
+        carry_out, publish = self.driver.carry_out, self._broker.publish
+        take_id, contract_of = self._broker.message_ids.take, self._broker.default_contract
+        for request in requests:
+            if type(request) is Publish:  # nearly always, so it has no calls it can do without
+                if request.properties is NO_PROPERTIES:
+                    topic = request.topic
+                    message = Message(take_id(), topic, request.payload, contract_of(topic))
+                else:
+                    message = self._publications.message(take_id(), request)
+                carry_out(publish(message, now), now)
+            else:
+                self._serve_one(connection, request, now)
+
+    def _serve_one(self, connection: MqttConnection, request: Request, now: float) -> None:
+        match request:
+            case Connect():
+                self._connect(connection, request, now)
+            case Subscribe():
+                self._subscribe(connection, request, now)
+            case Unsubscribe():
+                self._unsubscribe(connection, request, now)
+            case Closed():
+                self._close(connection, request, now)
+            case Publish():
+                self._serve(connection, [request], now)
+            case _:
+                assert_never(request)
+
+    def _connect(self, connection: MqttConnection, request: Connect, now: float) -> None:
+        client_id, assigned = request.client_id, None
+        if not client_id:
+            self._unnamed += 1
+            first_id = self._broker.message_ids.take()  # no other broker or incarnation has it
+            client_id = assigned = f"client-{first_id:x}-{self._unnamed}"
+        if (older := self._clients.get(client_id)) is not None:
+            code, reason = ReasonCode.SESSION_TAKEN_OVER, "another connection has taken this name"
+            self._serve(older, older.session.close(code, reason), now)
+        self._clients[client_id] = connection
+        connection.client_id, connection.version = client_id, request.version
+        connection.max_packet_bytes = connection.session.max_outgoing_bytes
+        self._serve(connection, connection.session.accept(now, assigned), now)
+
+    def _subscribe(self, connection: MqttConnection, request: Subscribe, now: float) -> None:
+        codes, problems, accepted = [], [], list[TopicFilter]()
+        for wanted in request.filters:
+            if wanted.topic.startswith(SHARED_PREFIX):  # in 3.1.1; it ends a connection of 5
+                codes.append(ReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
+                continue
+            try:
+                check_filter(wanted.topic)
+            except FilterError as fault:
+                codes.append(ReasonCode.TOPIC_FILTER_INVALID)
+                problems.append(str(fault))
+            else:
+                codes.append(ReasonCode.SUCCESS)
+                accepted.append(wanted)
+        try:
+            self._grant(connection, accepted, request, now)
+        except WireError as fault:
+            codes = [ReasonCode(fault.code)] * len(codes)
+            problems.append(fault.problem)
+        connection.session.suback(request.packet_id, codes, "; ".join(problems) or None)
+
+    def _grant(
+        self,
+        connection: MqttConnection,
+        accepted: list[TopicFilter],
+        request: Subscribe,
+        now: float,
+    ) -> None:
+        topics, pairs = [wanted.topic for wanted in accepted], request.properties.user_properties
+        stated = wishes(self._broker.name, connection.client_id, topics, pairs)
+        for wanted, wish in zip(accepted, stated, strict=True):
+            connection.filters[wanted.topic] = wish.id
+            self._deliveries.enlist(wish.id, connection, echo=not wanted.no_local)
+            self.driver.carry_out(self._broker.subscribe(wish, now), now)
+
+    def _unsubscribe(self, connection: MqttConnection, request: Unsubscribe, now: float) -> None:
+        codes = []
+        for topic in request.topics:
+            known = topic in connection.filters
+            codes.append(ReasonCode.SUCCESS if known else ReasonCode.NO_SUBSCRIPTION_EXISTED)
+            self._forget(connection, topic, now)
+        connection.session.unsuback(request.packet_id, codes)
+
+    def _forget(self, connection: MqttConnection, topic: str, now: float) -> None:
+        wish_id = connection.filters.pop(topic, None)
+        if wish_id is not None:
+            self._deliveries.dismiss(wish_id)
+            self.driver.carry_out(self._broker.unsubscribe(wish_id, now), now)
+
+    def _close(self, connection: MqttConnection, closed: Closed, now: float) -> None:
+        """The conversation is over: its wishes end, its will is published."""
+        for topic in list(connection.filters):
+            self._forget(connection, topic, now)
+        if self._clients.get(connection.client_id) is connection:
+            del self._clients[connection.client_id]
+        if closed.will is not None:
+            self._publish_will(closed.will, now)
+        connection.answer()
+        connection.close()
+
+    def _publish_will(self, will: Publish, now: float) -> None:
+        message_id = self._broker.message_ids.take()
+        try:
+            message = self._publications.message(message_id, will)
+        except WireError:  # its contract makes no sense, and there is nobody left to tell
+            contract = self._broker.default_contract(will.topic)
+            message = Message(message_id, will.topic, will.payload, contract)
+        self.driver.carry_out(self._broker.publish(message, now), now)

@@ -1,0 +1,1 @@
+"""`tidings analyse`: what traces say, as tidy tables."""

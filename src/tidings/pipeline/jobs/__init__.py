@@ -1,1 +1,0 @@
-"""What a person starts: read, transform, write."""

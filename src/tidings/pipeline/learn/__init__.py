@@ -1,0 +1,1 @@
+"""`tidings learn`: from measurements to a model of every link."""

@@ -1,0 +1,185 @@
+"""What do measurements teach about links? Read, transform, write: a link model.
+
+The input is a trace folder of level `hops`, of either world, or a table of round trips (columns
+slice, source, target, rtt_ms). The model is learned from all of it; how well it predicts is tried
+by learning from the first part of the time and predicting the rest.
+
+A file over which Spark stumbles is looked for, set aside and named; rows that were gathered
+meanwhile are found in their new place.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+from pyspark.sql import DataFrame, SparkSession
+
+from tidings.core.errors import ConfigError, TidingsError
+from tidings.core.links.model import LearnedLink, model_table
+from tidings.files.folders import replaced
+from tidings.pipeline.analyse.job import persisted
+from tidings.pipeline.file_retry import despite_stumbles, stumbled
+from tidings.pipeline.learn.measurements import TABLE_COLUMNS, Input, Kind, with_files
+from tidings.pipeline.trace_frames import read_intake
+from tidings.pipeline.transforms.links.delay import (
+    delay_figures,
+    delays,
+    hourly,
+    with_levels,
+)
+from tidings.pipeline.transforms.links.groups import LEAST_OUTAGES, numbered, together
+from tidings.pipeline.transforms.links.history import (
+    reliability,
+    table_histories,
+    trace_histories,
+)
+from tidings.pipeline.transforms.links.prediction import (
+    errors,
+    persistence,
+    prediction_table,
+    slices,
+)
+from tidings.pipeline.transforms.links.samples import (
+    LINK,
+    changes,
+    table_samples,
+    trace_samples,
+)
+from tidings.pipeline.transforms.links.spells import spells
+from tidings.pipeline.transforms.links.transfer import transfer
+from tidings.traces.intake import Quarantined
+
+SILENT = "no answer told a round trip"
+
+
+class Lesson(Struct, frozen=True):
+    """What was learned."""
+
+    links: list[LearnedLink]
+    prediction: pd.DataFrame  # horizon, predictor, slices, mae_ms, rmse_ms
+    slice_s: float
+    quarantined: tuple[Quarantined, ...] = ()  # files that were not read
+
+
+class _Watched(Struct, frozen=True):
+    """What either kind of input comes to."""
+
+    samples: DataFrame
+    histories: DataFrame
+
+
+def learn(spark: SparkSession, given: Input) -> Lesson:
+    """All that the input tells of its links."""
+    purpose = "learn from"
+    if given.intake is not None:
+        return despite_stumbles(
+            given.path,
+            given.intake,
+            purpose,
+            lambda intake: _lesson(spark, with_files(given, intake)),
+        )
+    try:
+        return _lesson(spark, given)
+    except TidingsError:
+        raise
+    except Exception as error:
+        raise stumbled(purpose, given.path, error) from error
+
+
+def _lesson(spark: SparkSession, given: Input) -> Lesson:
+    watched = _watched(spark, given)
+    lossy = given.kind == "traces"
+    with persisted(watched.samples), persisted(watched.histories):
+        pace = transfer(watched.samples)
+        told = delays(watched.samples, pace)
+        with persisted(told), persisted(_hours(told, given.kind)) as hours:
+            _check_answers(told, given.path)
+            known = with_levels(told, hours)
+            tried = errors(slices(known, given.slice_s, given.hold_back))
+            with persisted(tried):
+                # every link that was asked has a row, whether it ever answered or not
+                parts = [delay_figures(known), pace, hours, persistence(tried)]
+                rows = collected(_joined(reliability(watched.histories, lossy), parts))
+                groups = numbered(collected(together(watched.histories, given.slice_s)))
+                prediction = collected(prediction_table(tried))
+    links = [_learned(row, groups, given.kind) for row in _records(rows)]
+    in_order = prediction.sort_values(["horizon", "mae_ms"], ignore_index=True)
+    left_out = given.intake.quarantined if given.intake else ()
+    return Lesson(links, in_order, given.slice_s, left_out)
+
+
+def _watched(spark: SparkSession, given: Input) -> _Watched:
+    if given.intake is not None:
+        traces = read_intake(spark, given.path, given.intake)
+        samples = trace_samples(traces, given.probe_timeout_s)
+        noticed = changes(traces["link_changed"])
+        return _Watched(samples, trace_histories(samples, noticed, spells(traces)))
+    table = spark.read.parquet(f"file://{given.path.absolute()}").select(*TABLE_COLUMNS)
+    samples = table_samples(table, given.slice_s)
+    return _Watched(samples, table_histories(samples, given.slice_s))
+
+
+def _check_answers(told: DataFrame, path: Path) -> None:
+    if told.isEmpty():
+        accepted = "measurements: probes or messages that were answered"
+        raise ConfigError(str(path), "answers", 0, accepted)
+
+
+def _hours(told: DataFrame, kind: Kind) -> DataFrame:
+    """`hourly`; the slices of a table are at no hour of any day."""
+    return hourly(told if kind == "traces" else told.limit(0))
+
+
+def collected(frame: DataFrame) -> pd.DataFrame:
+    """A small table, on this machine."""
+    table: pd.DataFrame = frame.toPandas()
+    return table
+
+
+def _joined(links: DataFrame, parts: list[DataFrame]) -> DataFrame:
+    for part in parts:
+        links = links.join(part, list(LINK), "left")
+    return links.orderBy(*LINK)
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Each row without what is absent."""
+    table = pa.Table.from_pandas(rows, preserve_index=False).to_pylist()
+    return [{n: v for n, v in row.items() if v is not None and v == v} for row in table]
+
+
+def _learned(row: dict[str, Any], groups: dict[tuple[str, str], int], kind: Kind) -> LearnedLink:
+    """A row of the model; counts are whole numbers again, and what is absent has its reason."""
+    row["samples"] = int(row.get("samples", 0))
+    row["outages"] = int(row["outages"]) if "outages" in row else None
+    if not row["samples"]:
+        row |= dict.fromkeys(("delay_reason", "persistence_reason", "hourly_reason"), SILENT)
+    if "hourly_factors" in row:
+        row["hourly_factors"] = tuple(row["hourly_factors"])
+    if kind == "table":
+        row["transfer_reason"] = "a table of round trips has no sizes"
+        row["hourly_reason"] = "a table of round trips has no clock"
+    elif "transfer_mean_s_per_kilobyte" not in row:
+        row.setdefault("transfer_reason", "no message was acknowledged")
+    a, b = sorted((row["source"], row["target"]))
+    group = groups.get((a, b))
+    return LearnedLink(**row, group=group, group_reason=_ungrouped(group, row["outages"] or 0))
+
+
+def _ungrouped(group: int | None, outages: int) -> str | None:
+    if group is not None:
+        return None
+    if outages < LEAST_OUTAGES:
+        return f"fewer than {LEAST_OUTAGES} outages were seen"
+    return "its outages do not coincide with those of another link"
+
+
+def write(lesson: Lesson, out: Path) -> Path:
+    """The model as one file, which is whole or not there."""
+    table = model_table(lesson.links, lesson.slice_s)
+    return replaced(out, lambda draft: pq.write_table(table, draft, compression="zstd"))

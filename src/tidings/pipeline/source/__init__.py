@@ -1,0 +1,1 @@
+"""The data source `tidings` of Spark: logs and traces in, messages out."""

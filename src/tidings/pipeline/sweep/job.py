@@ -1,0 +1,218 @@
+"""Which points are missing, and how do they get done? One simulation per task, on all executors.
+
+Only points without a `finished` row in `points` run. The job goes on in a thread of its own while
+the caller is told how many points are done, by looking at what has appeared on disk: what a person
+sees is what would be kept if the machine stopped now. On a cluster, driver and executors must see
+the same folder.
+
+Every task goes out from the driver with its point in it. Nothing is shuffled, so an executor that
+is lost takes nothing with it but the points that it was at.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from msgspec import Struct
+from pyspark.sql import SparkSession
+
+from tidings.core.errors import ConfigError, TidingsError
+from tidings.files.folders import writable_folder
+from tidings.pipeline.schemas import POINT_TYPE
+from tidings.pipeline.session import task_tries
+from tidings.pipeline.shipping import Luggage
+from tidings.pipeline.sweep.grid import Point, Spec, points_of
+from tidings.pipeline.sweep.points import (
+    TASK_SCHEMA,
+    Task,
+    partition,
+    remove_stale_drafts,
+    run_tasks,
+)
+from tidings.traces.files import FINISHED, POINT_SCHEMA, POINTS, parquet_files, read_files
+
+POLL_S = 0.2
+CANCEL_WITHIN_S = 15.0
+SEEN_WITHIN_S = 60.0  # a network file system may show this late what another machine has written
+
+# Into how many partitions Spark cuts rows that come from the driver.
+PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
+
+Progress = Callable[[int, int], None]  # points that are there, all points
+
+
+class Report(Struct, frozen=True):
+    """What a sweep has done."""
+
+    study: str
+    out: str
+    points: int
+    kept: int  # were there already
+    ran: int  # finished now
+    failures: list[dict[str, Any]]  # rows of `points`
+    interrupted: bool
+    seconds: float
+
+
+def sweep(
+    spec: Spec,
+    out: Path,
+    session: Callable[[], SparkSession],
+    progress: Progress,
+    points: list[Point] | None = None,
+) -> Report:
+    """Run what is missing. Ctrl-C ends it early; what has finished stays.
+
+    `points` are those of the spec, if they are known already: a large grid takes seconds.
+    """
+    started_at = time.perf_counter()
+    points = points_of(spec) if points is None else points
+    done = _rows(spec, out)
+    missing = [p for p in points if done.get(p.name, {}).get("status") != FINISHED]
+    if missing:
+        writable_folder(out, "--out")
+    for point in missing:
+        _file(spec, out, point).unlink(missing_ok=True)  # the row of a failure
+    remove_stale_drafts(out)
+    interrupted = bool(missing) and not _run(spec, out, points, missing, session, progress)
+    done = _rows(spec, out)
+    rows = [row for p in missing if (row := done.get(p.name))]
+    failures = [row for row in rows if row["status"] != FINISHED]
+    return Report(
+        spec.name,
+        str(out),
+        len(points),
+        len(points) - len(missing),
+        len(rows) - len(failures),
+        failures,
+        interrupted,
+        time.perf_counter() - started_at,
+    )
+
+
+def _run(
+    spec: Spec,
+    out: Path,
+    points: list[Point],
+    missing: list[Point],
+    session: Callable[[], SparkSession],
+    progress: Progress,
+) -> bool:
+    """True if it ran to its end, False if it was interrupted."""
+    files, kept = [_file(spec, out, point) for point in missing], len(points) - len(missing)
+
+    def tell() -> int:
+        done = sum(file.exists() for file in files)
+        progress(kept + done, len(points))
+        return done
+
+    tell()
+    luggage, job = Luggage(), None
+    tasks = [task_of(spec, out, point, luggage) for point in missing]
+    try:
+        job = _Job(session(), tasks, luggage)
+        while not job.ended(POLL_S):
+            tell()
+        _wait_until(lambda: tell() == len(files), out)
+    except KeyboardInterrupt:
+        if job is not None:
+            job.cancel()
+        return False
+    return True
+
+
+def _wait_until(all_seen: Callable[[], bool], out: Path) -> None:
+    """Every task has written its file; but where?"""
+    until = time.monotonic() + SEEN_WITHIN_S
+    while not all_seen():
+        if time.monotonic() > until:
+            accepted = "a folder that this machine shares with all machines of the cluster"
+            problem = f"{out} (points have run, but their files are not here)"
+            raise ConfigError("--out", "folder", problem, accepted)
+        time.sleep(POLL_S)
+
+
+class _Job:
+    """The Spark job, in a thread of its own."""
+
+    def __init__(self, spark: SparkSession, tasks: list[Task], luggage: Luggage) -> None:
+        self._spark, self._luggage = spark, luggage
+        self._error: Exception | None = None
+        self._thread = Thread(target=self._work, args=(tasks,), name="sweep", daemon=True)
+        self._thread.start()
+
+    def ended(self, within_s: float) -> bool:
+        self._thread.join(within_s)
+        if self._error is not None:
+            raise TidingsError(
+                f"Spark could not run the sweep to its end: {_problem(self._error)}. The points "
+                f"that finished are kept; the same command runs the rest."
+            ) from self._error
+        return not self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """End it for good: a cancelled task would go on for 2 s and might still finish a point."""
+        with suppress(Exception):  # the same signal may have ended the JVM already
+            # Tasks that report to a scheduler that is gone are no news to a person who stopped it.
+            self._spark.sparkContext.setLogLevel("OFF")
+            self._spark.sparkContext.cancelAllJobs()
+            self._spark.stop()
+        self._thread.join(CANCEL_WITHIN_S)
+
+    def _work(self, tasks: list[Task]) -> None:
+        try:
+            self._luggage.hand_over(self._spark.sparkContext)
+            with _partitions(self._spark, len(tasks)):
+                frame = self._spark.createDataFrame(_one_batch_each(tasks, task_tries(self._spark)))
+                frame.mapInArrow(run_tasks, POINT_TYPE).select("point").collect()
+        except Exception as error:
+            self._error = error
+
+
+def _problem(error: Exception) -> str:
+    """In one line: what Python said on an executor, if it said anything, else what Spark says."""
+    said = str(error).strip()
+    raised = re.search(r"^(?:\w+\.)*\w+(?:Error|Exception): .+", said, re.MULTILINE)
+    return (raised[0] if raised else said.partition("\n")[0]).rstrip(".")
+
+
+@contextmanager
+def _partitions(spark: SparkSession, count: int) -> Iterator[None]:
+    """Rows that come from the driver are cut into so many partitions."""
+    spark.conf.set(PARALLELISM, str(count))
+    try:
+        yield
+    finally:
+        spark.conf.unset(PARALLELISM)
+
+
+def _one_batch_each(tasks: list[Task], tries: int) -> pa.Table:
+    """Very many tasks are cut by batches instead, so each has one."""
+    rows = [msgspec.structs.asdict(task) | {"tries": tries} for task in tasks]
+    return pa.Table.from_batches([pa.RecordBatch.from_pylist([row], TASK_SCHEMA) for row in rows])
+
+
+def task_of(spec: Spec, out: Path, point: Point, luggage: Luggage) -> Task:
+    """The point, packed for a journey."""
+    parameters = msgspec.json.encode(point.parameters).decode()
+    scenario = msgspec.msgpack.encode(luggage.packed(point.scenario))
+    return Task(spec.name, point.name, parameters, scenario, str(out.absolute()))
+
+
+def _file(spec: Spec, out: Path, point: Point) -> Path:
+    place = partition(spec.name, point.scenario.broker.strategy)
+    return out / POINTS / place / f"{point.name}.parquet"
+
+
+def _rows(spec: Spec, out: Path) -> dict[str, dict[str, Any]]:
+    """What is known of each point of this study."""
+    files = parquet_files(out / POINTS / f"study={spec.name}")
+    return {row["point"]: row for row in read_files(files, POINT_SCHEMA).to_pylist()}

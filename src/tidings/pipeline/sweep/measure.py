@@ -1,0 +1,173 @@
+"""What does each point of a study come to? Its metrics, made once and kept.
+
+A study of the paper's size has hundreds of runs with half a million outcomes each. So points are
+measured some at a time, as many as fit Spark's default memory: outcomes of a whole study never
+exist at once, and a study that is interrupted goes on with the points that are not measured yet.
+What is kept is a small file for each point, with the digest of the trace rows that it was made of:
+a point that has run again and left other rows is measured again. The trace rows stay (3 to 4 MB for
+two simulated hours of DCRD's setup), so that every other question can still be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+from pyspark.sql import SparkSession
+
+from tidings.core.errors import TidingsError
+from tidings.core.trace import SCHEMA_VERSION
+from tidings.files.folders import replaced
+from tidings.pipeline.analyse.intervals import interval_factor
+from tidings.pipeline.analyse.job import persisted
+from tidings.pipeline.analyse.question import Material, Question, answers, needed
+from tidings.pipeline.sweep.grid import Point
+from tidings.pipeline.trace_frames import read_traces
+from tidings.traces.files import finished_points, read_files
+
+MEASURED = "measured"
+STRATEGY = "broker.strategy"  # what trace rows know; other parameters only the point knows
+MEAN = "mean"  # the place of a mean over subscriptions
+
+DELIVERIES_AT_ONCE = 2_500_000  # 1 GB, Spark's default for local mode, suffices for them
+
+# Spark judges what to broadcast by the size of files, where a row of `published` that will explode
+# into a hundred outcomes takes ten bytes: it would run out of memory.
+BROADCAST_BELOW = "spark.sql.autoBroadcastJoinThreshold"
+
+MEASURED_SCHEMA = pa.schema(
+    [
+        pa.field("run", pa.string(), nullable=False),
+        pa.field("strategy", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("subscription", pa.string()),  # null: of all that were asked about
+        pa.field("at", pa.float64()),  # where on a course; null: the metric is a number
+        pa.field("value", pa.float64()),
+    ]
+)
+
+Progress = Callable[[int, int], None]  # points that are measured, all points
+Session = Callable[[], SparkSession]  # called only if there is work
+
+
+def measure(
+    session: Session,
+    folder: Path,
+    study: str,
+    points: Sequence[Point],
+    question: Question,
+    progress: Progress,
+) -> pd.DataFrame:
+    """The answers of those of these points that have finished: `MEASURED_SCHEMA`."""
+    place, maker = folder / MEASURED / f"study={study}", _maker(question)
+    seconds = {point.name: point.scenario.run.seconds for point in points}
+    finished = [
+        _Finished(row["point"], row["digest"] + maker, row["deliveries"], place)
+        for row in finished_points(folder).to_pylist()
+        if row["study"] == study and row["point"] in seconds
+    ]
+    missing = [point for point in finished if not point.is_measured()]
+    done = len(finished) - len(missing)
+    for some in _portions(missing):
+        progress(done, len(finished))
+        lengths = {point.name: seconds[point.name] for point in some}
+        rows = _measured(session(), folder, lengths, question)
+        for point in some:
+            point.keep(rows[rows["run"] == point.name])
+        done += len(some)
+    progress(done, len(finished))
+    found: pd.DataFrame = read_files([p.file() for p in finished], MEASURED_SCHEMA).to_pandas()
+    return found
+
+
+def over_topologies(
+    measured: pd.DataFrame, lines: pd.DataFrame, labels: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Means over runs and the half-widths of their 95 % confidence intervals (Student's t).
+
+    `lines` says of each run where it belongs in a figure: `setting` and `x`, and `strategy` where
+    another parameter than the routing strategy makes the lines. A course has an x of its own. With
+    `labels` of subscriptions, x is such a label, or `MEAN`.
+    """
+    known = measured.drop(columns="strategy") if "strategy" in lines else measured
+    rows = known.dropna(subset="value").merge(lines, on="run")
+    rows["x"] = rows["at"].fillna(rows["x"])
+    if labels is not None:
+        rows["x"] = rows["subscription"].map(labels).fillna(MEAN)
+    keys = ["setting", "strategy", "metric", "x"]
+    table = rows.groupby(keys, as_index=False)["value"].agg(["mean", "std", "count"])
+    table["ci"] = table["std"] * interval_factor(table["count"])
+    return table.rename(columns={"count": "runs"})[[*keys, "mean", "ci", "runs"]]
+
+
+class _Finished(Struct, frozen=True):
+    """A point that can be measured, and the file that says what it came to."""
+
+    name: str
+    made_of: str  # another text than the file's means that the file is made again
+    deliveries: int
+    place: Path
+
+    def file(self) -> Path:
+        return self.place / f"{self.name}.parquet"
+
+    def is_measured(self) -> bool:
+        if not self.file().exists():
+            return False
+        said = pq.read_schema(self.file()).metadata or {}
+        return bool(said.get(b"made of") == self.made_of.encode())
+
+    def keep(self, rows: pd.DataFrame) -> None:
+        said = {"tidings": str(SCHEMA_VERSION), "made of": self.made_of}
+        table = pa.Table.from_pandas(rows, MEASURED_SCHEMA, preserve_index=False)
+        named = table.replace_schema_metadata(said)
+        replaced(self.file(), lambda draft: pq.write_table(named, draft))
+
+
+def _maker(question: Question) -> str:
+    """What a file is made by, besides trace rows."""
+    return f" version {SCHEMA_VERSION}: {msgspec.json.encode(question).decode()}"
+
+
+def _portions(points: list[_Finished]) -> Iterator[list[_Finished]]:
+    """As many points as fit, in each portion; at least one."""
+    portion: list[_Finished] = []
+    for point in points:
+        if portion and sum(p.deliveries for p in [*portion, point]) > DELIVERIES_AT_ONCE:
+            yield portion
+            portion = []
+        portion.append(point)
+    if portion:
+        yield portion
+
+
+def _measured(
+    spark: SparkSession, folder: Path, seconds: Mapping[str, float], question: Question
+) -> pd.DataFrame:
+    """The answers of some points, whose outcomes are joined once."""
+    traces = read_traces(spark, folder, seconds)
+    with _careful(spark), persisted(needed(traces, question)) as rows:
+        return answers(Material(spark, traces, rows, seconds), question)
+
+
+@contextmanager
+def _careful(spark: SparkSession) -> Iterator[None]:
+    """Without broadcasts; and what Spark cannot do is one clear error."""
+    before = spark.conf.get(BROADCAST_BELOW)
+    spark.conf.set(BROADCAST_BELOW, "-1")
+    try:
+        yield
+    except Exception as error:  # of Spark's Python side, of its Java side, or of what joins them
+        problem = str(error).strip().partition("\n")[0]
+        raise TidingsError(
+            f"Spark could not measure the points: {problem}. What was measured before is kept; the "
+            f"same command goes on from there."
+        ) from error
+    finally:
+        spark.conf.set(BROADCAST_BELOW, str(before))

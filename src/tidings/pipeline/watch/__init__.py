@@ -1,0 +1,1 @@
+"""`tidings watch`: are contracts kept, while the overlay runs?"""

@@ -1,0 +1,120 @@
+"""Who hears that a contract was broken? Whoever subscribes to `$tidings/violations/#`.
+
+A window in which too few messages were on time becomes a message on `$tidings/violations/<topic>`,
+with the window as JSON. Topics that begin with `$` belong to the server: `#` alone does not match
+them, so ordinary listeners are left in peace. A broker that is away does not stop the watch: what
+could not be published is tried again with the next windows, and once more at the end; what is left
+then is counted in a warning, and is in no later watch. After a restart a message may come again;
+its `id` is the same.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from threading import Lock
+
+import msgspec
+from msgspec import Struct
+
+from tidings.core.errors import TopicError
+from tidings.core.topic import check_topic
+from tidings.pipeline.source.publisher import Publisher, PublishError, UnfitMessage, broker_place
+
+VIOLATIONS = "$tidings/violations/"
+PATIENCE_S = 1.0  # for a connection, while the stream waits
+MAX_UNTOLD = 10_000  # of a broker that stays away; the oldest are given up
+
+
+class Window(Struct, frozen=True):
+    """How one contract was kept in one stretch of time."""
+
+    run: str
+    topic: str
+    deadline_s: float  # JSON says null where there is none
+    from_s: float  # by the brokers' clock, which live is seconds since 1970
+    to_s: float
+    expected: int
+    delivered: int
+    on_time: int
+    lost: int
+    loss_ratio: float
+    on_time_ratio: float
+    delay_p95_s: float | None  # null: nothing was delivered
+
+    @property
+    def id(self) -> str:
+        return f"{self.run}/{self.from_s:.6f}/{self.deadline_s!r}/{self.topic}"
+
+    def violates(self, target: float) -> bool:
+        """Whether too little was on time. Without a deadline, on time is what came at all."""
+        return self.on_time_ratio < target
+
+
+class Herald:
+    """Publishes violations to one broker."""
+
+    def __init__(self, url: str, target: float, warn: Callable[[str], None]) -> None:
+        broker_place(url)  # a mistake is told now
+        self._url, self._target, self._warn = url, target, warn
+        self._untold: deque[Window] = deque()
+        self.told, self.given_up, self._reachable = 0, 0, True
+        self._one_at_a_time = Lock()  # the stream may still tell when the end is asked for
+
+    def tell(self, windows: Iterable[Window]) -> None:
+        """Publishes those that violate, and what was left over."""
+        with self._one_at_a_time:
+            self._untold.extend(window for window in windows if window.violates(self._target))
+            while len(self._untold) > MAX_UNTOLD:
+                self._untold.popleft()
+                self.given_up += 1
+            if self._untold:
+                self._try()
+
+    def end(self) -> None:
+        """Tries a last time, and says what remains untold."""
+        self.tell(())
+        if missing := self.given_up + len(self._untold):
+            what = "1 violation was" if missing == 1 else f"{missing:,} violations were"
+            self._warn(f"{what} not published.")
+
+    def _try(self) -> None:
+        try:
+            told = self._publish()
+        except PublishError as problem:
+            if self._reachable:
+                self._warn(f"violations wait until they can be published: {problem}")
+            self._reachable = False
+        else:
+            self._reachable = True
+            self.told += told
+            self._untold.clear()
+
+    def _publish(self) -> int:
+        """How many the broker has taken; one that cannot be published does not hold up others."""
+        unfit = []
+        with Publisher(self._url, PATIENCE_S) as publisher:
+            for window in self._untold:
+                try:
+                    publisher.publish(violation_topic(window), self._payload(window), ())
+                except UnfitMessage as problem:
+                    unfit.append(problem)
+            publisher.finish()
+        for each in unfit:
+            self._warn(f"a violation is given up: {each}.")
+        self.given_up += len(unfit)
+        return len(self._untold) - len(unfit)
+
+    def _payload(self, window: Window) -> bytes:
+        named = {"id": window.id, "violated": True, "target": self._target}
+        return msgspec.json.encode(named | msgspec.structs.asdict(window))
+
+
+def violation_topic(window: Window) -> str:
+    """Where it is told; a topic that is too long for the longer name is told of at the root."""
+    topic = VIOLATIONS + window.topic
+    try:
+        check_topic(topic)
+    except TopicError:
+        return VIOLATIONS.rstrip("/")
+    return topic

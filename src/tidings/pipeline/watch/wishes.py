@@ -1,0 +1,65 @@
+"""What does each subscription ask for, as far as is known by now?
+
+Of one that was renewed, what it asked for last. (`traces.outcomes` holds each message to what was
+asked for when it was published; the two differ for windows around a renewal.) Files are read once,
+as they appear; one that is no table of subscriptions is passed over, with a warning, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidings.core.errors import ConfigError
+from tidings.core.trace import TABLES, arrow_schema
+from tidings.traces.files import check_version, parquet_files, whole_parquet
+
+TABLE = "subscribed"
+COLUMNS = ("run", "subscription", "at", "deadline_s", "active")
+
+Deadline = tuple[str, str, float]  # run, subscription, seconds
+
+
+class Wishes:
+    """The subscriptions of a trace folder."""
+
+    def __init__(self, traces: Path, warn: Callable[[str], None]) -> None:
+        self._folder, self._warn = traces / TABLE, warn
+        self.refused = 0
+        self._known: set[Path] = set()
+        self._last: dict[tuple[str, str], tuple[float, float]] = {}  # instant, deadline
+
+    def deadlines(self) -> list[Deadline]:
+        """One per subscription of each run, in order."""
+        for file in parquet_files(self._folder):
+            if file not in self._known:
+                self._known.add(file)
+                self._read(file)
+        return [(*key, deadline_s) for key, (_, deadline_s) in sorted(self._last.items())]
+
+    def _read(self, file: Path) -> None:
+        try:
+            rows = _rows(file)
+        except ConfigError as problem:
+            if file.exists():  # else it has been gathered with others, where it will be found
+                self.refused += 1
+                self._warn(f"{problem} It is passed over.")
+            return
+        for row in rows.to_pylist():
+            if row["active"]:
+                key, asked = (row["run"], row["subscription"]), (row["at"], row["deadline_s"])
+                self._last[key] = max(self._last.get(key, asked), asked)
+
+
+def _rows(file: Path) -> pa.Table:
+    whole = arrow_schema(TABLES[TABLE])
+    schema = pa.schema([whole.field(name) for name in COLUMNS])
+    with whole_parquet(file), pq.ParquetFile(file) as source:
+        check_version(file, source.schema_arrow.metadata)
+        if missing := set(COLUMNS) - set(source.schema_arrow.names):
+            accepted = f"trace rows of {TABLE}"
+            raise ConfigError(str(file), "missing columns", sorted(missing), accepted)
+        return source.read(columns=list(COLUMNS)).select(COLUMNS).cast(schema)

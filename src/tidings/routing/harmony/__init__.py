@@ -1,0 +1,1 @@
+"""Harmony: read `selection` (which paths), `flow` and `flows` (until when), then `router`."""

@@ -1,0 +1,50 @@
+"""Where does a scenario's weather come from? From its own parameters, a model, or the past."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+
+import pyarrow as pa
+
+from tidings.core.errors import ConfigError
+from tidings.core.topology import Topology
+from tidings.files.link_model import read_link_model
+from tidings.scenarios.past_rows import read_past
+from tidings.sim.courses.learned import learned_courses
+from tidings.sim.courses.link_course import AS_WRITTEN, Ends, LinkCourses
+from tidings.sim.courses.past import Reading, past_courses
+from tidings.sim.scenario import Scenario
+
+
+def courses_of(scenario: Scenario, overlay: Topology) -> LinkCourses:
+    """The courses of the overlay's links that are known; the same for equal scenarios."""
+    links, ends = scenario.links, tuple((link.a, link.b) for link in overlay.links)
+    if links.model:
+        place = (scenario.source or scenario.run.name, "links.model", links.model)
+        model = read_link_model(Path(scenario.folder) / links.model, *place[:2])
+        run = scenario.run
+        length_s = run.start_s + run.seconds + run.drain_s
+        return learned_courses(model, overlay.brokers, ends, scenario.draws(), length_s, place)
+    if links.replay:
+        return _replayed(scenario, ends)
+    return AS_WRITTEN
+
+
+def _replayed(scenario: Scenario, ends: tuple[Ends, ...]) -> LinkCourses:
+    links, folder = scenario.links, Path(scenario.folder) / scenario.links.replay
+    limited = links.ms_per_kbyte is not None or links.rate_kbit_per_s < inf
+    reading = Reading(links.processing_ms / 1000, not limited and links.ack == "travels")
+    try:
+        past = read_past(folder, scenario.broker.probe_timeout_s)
+        return past_courses(past, ends, reading)
+    except (ConfigError, ValueError, OSError, pa.ArrowException) as error:
+        accepted = f'traces of a run with [broker] trace = "hops" (here: {_problem(error)})'
+        source = scenario.source or scenario.run.name
+        raise ConfigError(source, "links.replay", links.replay, accepted) from None
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, ConfigError):
+        return f"{error.source}: {error.field} is {error.value}"
+    return str(error).strip().partition("\n")[0]

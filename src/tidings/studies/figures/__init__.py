@@ -1,0 +1,1 @@
+"""What draws: figures of studies, and pictures of an analysis."""

@@ -1,0 +1,57 @@
+"""How does a metric go over x? A curve for each line, with its confidence.
+
+Over time a curve is a staircase, as each mean is that of a stretch, and it has a gap where nothing
+arrived.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from tidings.studies.about import TIME
+from tidings.studies.figures.looks import MAX_MARKS, Line, colour, dash, draw_marks, label
+from tidings.studies.report import Mean
+from tidings.studies.spec import Study
+from tidings.studies.wording import X
+
+# Dense curves that coincide can still be told apart: what is drawn first is wider.
+WIDEST, STEP, NARROWEST = 3.6, 0.7, 1.5
+
+
+def draw_curves(panel: Axes, study: Study, metric: str, means: list[Mean]) -> None:
+    curves: dict[Line, dict[X, Mean]] = defaultdict(dict)
+    for mean in means:
+        curves[mean.key().setting, mean.strategy][mean.x] = mean
+    for number, (line, found) in enumerate(curves.items()):
+        xs = study.xs(line[0]) if study.about.x == TIME else tuple(found)
+        _draw_curve(panel, study, line, xs, found, max(WIDEST - number * STEP, NARROWEST))
+    draw_marks(panel, study, metric, lambda _, x: float(x))
+
+
+def _draw_curve(
+    panel: Axes, study: Study, line: Line, xs: tuple[X, ...], found: dict[X, Mean], width: float
+) -> None:
+    in_time, shade = study.about.x == TIME, colour(study, line)
+    at = [float(x) for x in xs]
+    ys = np.array([found[x].mean if x in found else np.nan for x in xs])
+    spread = np.array([(found[x].ci or 0.0) if x in found else np.nan for x in xs])
+    panel.plot(
+        at,
+        ys,
+        label=label(line),
+        color=shade,
+        linestyle=dash(study, line),
+        marker="." if len(xs) <= MAX_MARKS else "",
+        linewidth=NARROWEST if len(xs) <= MAX_MARKS else width,
+        drawstyle="steps-post" if in_time else "default",
+    )
+    if len(xs) <= MAX_MARKS:  # faint, as many may share an x
+        panel.errorbar(at, ys, yerr=spread, color=shade, fmt="none", capsize=2, alpha=0.4)
+    elif np.nanmax(spread, initial=0.0) > 0:
+        band = panel.fill_between(
+            at, ys - spread, ys + spread, alpha=0.15, step="post" if in_time else None
+        )
+        band.set(color=shade, linewidth=0)

@@ -1,0 +1,83 @@
+"""How do strategies compare, at a glance? Delivery and on-time ratio, with confidence intervals.
+
+Against the first swept parameter where the traces come from a sweep (a line per strategy and
+setting of the others), else as a bar per strategy over its runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from tidings.files.folders import replaced
+from tidings.pipeline.analyse.intervals import interval_factor, swept
+from tidings.pipeline.analyse.job import Analysis
+
+PANELS = {"delivery_ratio": "Delivered", "on_time_ratio": "Delivered in time"}
+DOTS_PER_INCH = 150
+
+# What an axis is called; a parameter that is not here goes by its name, which has its unit.
+AXIS_NAMES = {
+    "links.failure_probability": "probability that a link fails, per link and epoch",
+    "links.loss_ratio": "loss per transmission",
+    "workload.rate_per_s": "messages per second and publisher",
+    "workload.deadline_factor": "deadline, in shortest delays",
+    "topology.degree": "links per broker",
+    "topology.brokers": "brokers",
+}
+
+
+def draw(analysis: Analysis, path: Path) -> Path:
+    """The picture of an analysis, as PNG."""
+    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
+    axes = figure.subplots(1, len(PANELS), sharey=True)
+    study = analysis.study
+    horizontal = _horizontal(study) if study is not None else None
+    for panel, (metric, title) in zip(axes, PANELS.items(), strict=True):
+        if study is not None and horizontal is not None:
+            _lines(panel, study, horizontal, metric)
+        else:
+            _bars(panel, analysis.strategies, metric)
+        panel.set_title(title)
+        panel.grid(axis="y", alpha=0.3)
+        panel.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes[0].set_ylabel("share of (message, interested subscription)")
+    figure.suptitle(_title(study))
+    return replaced(path, lambda draft: figure.savefig(draft, dpi=DOTS_PER_INCH))
+
+
+def _lines(panel: Axes, study: pd.DataFrame, horizontal: str, metric: str) -> None:
+    others = [name for name in swept(study) if name != horizontal]
+    for key, rows in study.groupby(["strategy", *others], dropna=False):
+        label = ", ".join([str(key[0]), *map("{} = {}".format, others, key[1:])])
+        spread = rows[f"{metric}_interval"]  # NaN, where there is one seed, draws nothing
+        panel.errorbar(
+            rows[horizontal], rows[metric], yerr=spread, label=label, marker="o", capsize=3
+        )
+    panel.set_xlabel(AXIS_NAMES.get(horizontal, horizontal))
+    panel.legend()
+
+
+def _bars(panel: Axes, strategies: pd.DataFrame, metric: str) -> None:
+    grouped = strategies.groupby("strategy")[metric]
+    means, spread = grouped.mean(), grouped.std() * interval_factor(grouped.count())
+    bars = panel.bar(list(means.index), means, yerr=spread, capsize=4)
+    panel.bar_label(bars, labels=[f"{mean:.1%}" for mean in means], label_type="center")
+    panel.set_xlabel("strategy")
+
+
+def _horizontal(study: pd.DataFrame) -> str | None:
+    numeric = [name for name in swept(study) if pd.api.types.is_numeric_dtype(study[name])]
+    return numeric[0] if numeric else None
+
+
+def _title(study: pd.DataFrame | None) -> str:
+    if study is None:
+        return "Delivery per strategy (bars: 95 % confidence over runs)"
+    seeds = " to ".join(sorted({str(study["seeds"].min()), str(study["seeds"].max())}))
+    names = ", ".join(sorted(set(study["study"])))
+    return f"{names}: mean over {seeds} seeds, 95 % confidence intervals"

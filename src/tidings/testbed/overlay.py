@@ -1,0 +1,95 @@
+"""How do brokers become an overlay, and fail on schedule?
+
+All start at once; the overlay is complete when every broker has all its links and knows all
+subscriptions. From the instant at which the run begins, brokers are killed and started again as
+their outages say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tidings.live.clock import Clock
+from tidings.live.config import BrokerConfig
+from tidings.testbed.processes import LOOK_EVERY_S, BrokerProcess
+
+COMPLETE_WITHIN_S = 60.0
+
+Intervals = tuple[tuple[float, float], ...]
+
+
+class Overlay:
+    """All brokers of a run, each in its own process."""
+
+    def __init__(self, configs: Mapping[str, BrokerConfig], folder: Path, clock: Clock) -> None:
+        """`folder` takes the brokers' configuration files, and what they store: a broker that fails
+        and returns finds its messages there, another run with a folder of its own does not."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.brokers = {
+            name: BrokerProcess(
+                replace(config, store=str(folder.absolute())), folder / f"{number:03}.toml"
+            )
+            for number, (name, config) in enumerate(configs.items())
+        }
+        self._clock = clock
+        self._faults: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Returns when every broker listens."""
+        await asyncio.gather(*(broker.start(incarnation=1) for broker in self.brokers.values()))
+
+    async def complete(self, subscriptions: int) -> bool:
+        """Waits until all links are up and all subscriptions known everywhere, if they ever are."""
+        loop = asyncio.get_running_loop()
+        end_at = loop.time() + COMPLETE_WITHIN_S
+        while not all(_is_complete(broker, subscriptions) for broker in self.brokers.values()):
+            self.check()  # all: one that was complete and died would keep the others waiting
+            if loop.time() > end_at:
+                return False
+            await asyncio.sleep(LOOK_EVERY_S)
+        return True
+
+    def begin(self, started_at: float, outages: Mapping[str, Intervals]) -> None:
+        """The run begins then; brokers fail by this schedule, in seconds from there."""
+        for name, broker in self.brokers.items():
+            broker.begin(started_at)
+            if outages.get(name):
+                failing = self._fail_and_return(broker, started_at, outages[name])
+                self._faults.append(asyncio.create_task(failing))
+
+    def check(self) -> None:
+        """Raises if something went wrong that was not meant to."""
+        for broker in self.brokers.values():
+            broker.check()
+        for task in self._faults:
+            if task.done():
+                task.result()
+
+    @property
+    def lost_trace_rows(self) -> int:
+        return sum(broker.lost_trace_rows for broker in self.brokers.values())
+
+    async def stop(self) -> None:
+        """Ends all brokers in good order; their traces are complete when this returns."""
+        for task in self._faults:
+            task.cancel()
+        await asyncio.gather(*self._faults, return_exceptions=True)
+        await asyncio.gather(*(broker.stop() for broker in self.brokers.values()))
+
+    async def _fail_and_return(
+        self, broker: BrokerProcess, started_at: float, outages: Intervals
+    ) -> None:
+        for number, (from_s, to_s) in enumerate(outages):
+            await asyncio.sleep(max(0.0, started_at + from_s - self._clock()))
+            await broker.kill()
+            await asyncio.sleep(max(0.0, started_at + to_s - self._clock()))
+            await broker.start(incarnation=2 + number, started_at=started_at)
+
+
+def _is_complete(broker: BrokerProcess, subscriptions: int) -> bool:
+    links, known = broker.status.get("links", ()), broker.status.get("subscriptions", -1)
+    return set(links) == {n.name for n in broker.config.neighbour} and known >= subscriptions

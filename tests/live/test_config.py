@@ -1,0 +1,136 @@
+"""A broker's configuration: what is wrong with it is said in one paragraph, before it listens."""
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import asdict, replace
+
+from tidings.core.errors import ConfigError
+from tidings.core.links.weather import Conditions
+from tidings.files.toml import read_toml
+from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour, load, parse
+from tidings.testbed.toml import to_toml
+
+NEIGHBOUR = {"name": "n2", "port": 7002}
+
+
+def test_the_smallest_file_is_a_name() -> None:
+    assert parse({"name": "n1"}, "x") == BrokerConfig(name="n1", source="x")
+
+
+@pytest.mark.parametrize(
+    ("document", "field", "accepted"),
+    [
+        ({}, "document", "the field name"),
+        ({"name": ""}, "name", "regex"),
+        ({"name": "a/b"}, "name", "regex"),
+        ({"name": "a b"}, "name", "regex"),
+        ({"name": "n1\n"}, "name", "regex"),
+        ({"name": "n1", "neighbour": [{"name": "a/b", "port": 1}]}, "neighbour", "regex"),
+        ({"name": "n1", "source": "x"}, "source", "one of the fields"),
+        ({"name": "n1", "broker": {"policies": [{}]}}, "broker.policies", "[[policy]]"),
+        ({"name": "n1", "mqtt": {"max_connections": 0}}, "mqtt.max_connections", ">= 1"),
+        ({"name": "n1", "mqtt_prot": 1}, "mqtt_prot", "mqtt_port"),
+        ({"name": "n1", "mqtt_port": 70_000}, "mqtt_port", "<= 65535"),
+        ({"name": "n1", "run": ".hidden"}, "run", "regex"),
+        ({"name": "n1", "neighbour": [{"name": "n2"}]}, "neighbour[0]", "port"),
+        ({"name": "n2", "neighbour": [NEIGHBOUR]}, "neighbour[0].name", "not this broker's"),
+        ({"name": "n1", "neighbour": [NEIGHBOUR] * 2}, "neighbour[1].name", "of its own"),
+        (
+            {"name": "n1", "neighbour": [NEIGHBOUR], "broker": {"estimates": "pinned"}},
+            "neighbour[0].estimate",
+            "delay_ms",
+        ),
+        (
+            {"name": "n1", "neighbour": [NEIGHBOUR | {"emulate": {"outages": [[5.0, 2.0]]}}]},
+            "neighbour[0].emulate.outages",
+            "sorted",
+        ),
+        (
+            {
+                "name": "n1",
+                "neighbour": [NEIGHBOUR | {"emulate": {"delay_steps": [[5, 1], [5, 2]]}}],
+            },
+            "neighbour[0].emulate.delay_steps",
+            "later",
+        ),
+        (
+            {"name": "n1", "neighbour": [NEIGHBOUR | {"emulate": {"delay_steps": [[5, -1]]}}]},
+            "neighbour[0].emulate.delay_steps",
+            ">= 0",
+        ),
+        (
+            {
+                "name": "n1",
+                "neighbour": [NEIGHBOUR | {"emulate": {"delay_steps": [[5, 1]], "repeat_s": 5}}],
+            },
+            "neighbour[0].emulate.repeat_s",
+            "after the last step (5 s)",
+        ),
+        ({"name": "n1", "policy": [{"topic": "a/#/b"}]}, "policy[0].topic", "last level"),
+        ({"name": "n1", "broker": {"strategy": "x"}}, "broker.strategy", "d-tree"),
+        ({"name": "n1", "policy": [{"topic": "a", "strategy": "x"}]}, "policy.strategy", "d-tree"),
+    ],
+)
+def test_a_fault_is_named_with_its_field_and_what_is_accepted(
+    document: dict[str, Any], field: str, accepted: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(document, "broker.toml")
+    assert caught.value.source == "broker.toml"
+    assert field in caught.value.field
+    assert accepted in str(caught.value)
+
+
+def test_a_policy_becomes_the_contract_of_its_topics() -> None:
+    config = parse({"name": "n1", "policy": [{"topic": "a/#", "deadline_ms": 50}]}, "x")
+    (policy,) = config.settings().policies
+    assert (policy.topic, policy.contract.deadline_s) == ("a/#", 0.05)
+
+
+def test_what_is_written_for_another_process_reads_back_the_same(tmp_path: Path) -> None:
+    written = BrokerConfig(
+        name='n"1"\\',
+        neighbour=(
+            Neighbour(
+                name="grün",
+                port=1,
+                estimate=Estimate(delay_ms=1e-05),
+                emulate=Emulate(
+                    rate_bytes_per_s=inf,
+                    outages=((1.0, 2.5), (3.0, 4e20)),
+                    delay_steps=((0.0, 0.1), (60.0, 1e-05)),
+                    repeat_s=120.0,
+                ),
+            ),
+        ),
+        started_at=1_763_251_200.123456,
+    )
+    path = tmp_path / "broker.toml"
+    path.write_text(to_toml(replace(written, source="")), encoding="utf-8")
+    assert load(path) == replace(written, source=str(path))
+    assert read_toml(path)["started_at"] == written.started_at
+
+
+def test_all_that_is_emulated_reaches_the_physics() -> None:
+    stated = Emulate(
+        delay_s=0.1,
+        loss_ratio=0.2,
+        rate_bytes_per_s=3.0,
+        failure_probability=0.4,
+        failure_epoch_s=5.0,
+        outages=((6.0, 7.0),),
+        delay_steps=((8.0, 0.9),),
+        repeat_s=10.0,
+    )
+    named = {name: value for name, value in asdict(stated).items() if name != "processing_s"}
+    assert stated.conditions() == Conditions(**named)
+
+
+def test_no_field_is_offered_that_a_file_cannot_have() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse({"name": "n1", "nmae": "n1"}, "broker.toml")
+    assert "flush_s" in caught.value.accepted
+    assert "source" not in caught.value.accepted

@@ -1,0 +1,64 @@
+"""A strategy that only a simulator can run is refused wherever a live broker could hear of it."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.sweeps import TINY_SCENARIO
+
+from tidings.broker.settings import Settings
+from tidings.core.contract import BEST_EFFORT
+from tidings.core.errors import ConfigError, WireError
+from tidings.live.config import BrokerConfig, parse
+from tidings.live.mqtt.statements import Publications, wishes
+from tidings.mqtt.packets import Publish
+from tidings.mqtt.properties import Properties
+
+ACCEPTED = (
+    "one of balanced, best-path, d-tree, dcrd, direct, flooding, multipath, "
+    "qos-multipath, qos-path, r-tree."
+)
+
+
+@pytest.mark.parametrize("strategy", ["oracle", "guess"])
+@pytest.mark.parametrize("place", ["broker", "policy"])
+def test_a_file_cannot_ask_for_it(place: str, strategy: str) -> None:
+    asked = {"strategy": strategy}
+    tables: dict[str, Any] = {"broker": asked, "policy": [{"topic": "a"} | asked]}
+    with pytest.raises(ConfigError) as caught:
+        parse({"name": "n1", place: tables[place]}, "n1.toml")
+    named = f"n1.toml: {place}.strategy is {strategy!r}, but accepted is: {ACCEPTED}"
+    assert str(caught.value) == named
+
+
+def test_a_configuration_made_by_a_program_cannot_either() -> None:
+    with pytest.raises(ConfigError, match=r"^n1: broker.strategy is 'oracle'"):
+        BrokerConfig(name="n1", broker=Settings(strategy="oracle"))
+
+
+@pytest.mark.parametrize("strategy", ["oracle", "guess"])
+def test_a_client_cannot_state_it(strategy: str) -> None:
+    pairs = (("strategy", strategy),)
+    packet = Publish("t", b"", properties=Properties(user_properties=pairs))
+    for state in (
+        lambda: Publications(lambda topic: BEST_EFFORT).message(1, packet),
+        lambda: wishes("n1", "c", ["t"], pairs),
+    ):
+        with pytest.raises(WireError) as caught:
+            state()
+        named = f"user property strategy is {strategy!r}, but accepted is: {ACCEPTED}"
+        assert str(caught.value) == named
+
+
+def test_a_live_overlay_cannot_be_brought_up_with_it(tmp_path: Path) -> None:
+    scenario = tmp_path / "tiny.toml"
+    scenario.write_text(TINY_SCENARIO)
+    options = ("--strategy", "oracle", "--traces", str(tmp_path / "traces"))
+    command = [sys.executable, "-m", "tidings", "up", str(scenario), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tidings: ")
+    assert done.stderr.endswith(f"broker.strategy is 'oracle', but accepted is: {ACCEPTED}\n")
+    assert done.stderr.count("\n") == 1

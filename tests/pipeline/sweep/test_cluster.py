@@ -1,0 +1,145 @@
+"""The same commands on a real cluster, whose machines have only the folder of results in common
+with the driver; and the loss of one of them in the middle."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.standalone import FRUGAL, HOST, Cluster, a_cluster
+from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files
+
+from tidings.pipeline.sweep.grid import points_of, read_spec
+from tidings.scenarios.set_up import set_up
+from tidings.sim.world import simulate
+from tidings.traces import headline
+from tidings.traces.files import finished_points
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
+
+WITHIN_S = 400.0  # a busy machine; a free one takes a tenth of it
+
+MAPPED = TINY_SCENARIO.replace('"full-mesh"\nbrokers = 4', '"gml"\npath = "map.gml"')
+
+# A second or two for each point, so that a worker can be lost in the middle of one.
+SLOWER = TINY_SCENARIO.replace("seconds = 3", "seconds = 400")
+MANY = '"run.seed" = { from = 1, count = 10 }'
+
+SMALL = {
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": FRUGAL,
+    "spark.sql.shuffle.partitions": "2",
+}
+# Whatever takes longer than another gets a second try beside it, as soon as a core is free.
+IMPATIENT = {
+    "spark.speculation": "true",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.multiplier": "1.0",
+    "spark.speculation.minTaskRuntime": "200ms",
+}
+
+
+# Where the executors' package is from, and then a command in the same session.
+PLACES_AND_COMMAND = """
+import sys
+from pyspark.sql.functions import udf
+from tidings.cli.main import main
+from tidings.cli.spark_options import settings
+from tidings.pipeline.session import spark_session
+
+def place(_):
+    import tidings.pipeline.sweep.points as module
+    return module.__file__
+
+spark = spark_session(sys.argv[4], more=settings(sys.argv[6::2]))
+places = spark.range(0, 4, 1, 4).select(udf(place, "string")("id").alias("place")).distinct()
+print([row.place for row in places.collect()], flush=True)
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with a_cluster(tmp_path_factory.mktemp("cluster"), workers=2) as cluster:
+        yield cluster
+
+
+@contextmanager
+def started(program: list[str], *command: object, **conf: str) -> Iterator["subprocess.Popen[str]"]:
+    """A command in a process of its own, with these settings of Spark; it ends with the block."""
+    settings = [text for name, value in conf.items() for text in ("--conf", f"{name}={value}")]
+    process = subprocess.Popen(
+        [sys.executable, *program, *map(str, command), *settings],
+        env=os.environ | {"SPARK_LOCAL_IP": HOST},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def local_digests(spec: Path) -> dict[str, str]:
+    return {
+        point.name: simulate(set_up(point.scenario)).digest for point in points_of(read_spec(spec))
+    }
+
+
+def digests(out: Path) -> dict[str, str]:
+    return {row["point"]: row["digest"] for row in finished_points(out).to_pylist()}
+
+
+def assert_no_row_is_there_twice(out: Path) -> None:
+    published = headline.read_tables(out)["published"]
+    expected = sum(finished_points(out)["publications"].to_pylist())
+    assert published.num_rows == expected
+    assert published.group_by(["run", "message"]).aggregate([]).num_rows == expected
+
+
+def test_a_sweep_and_an_analysis_run_on_machines_without_tidings(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    spec, out = a_spec(tmp_path / "here", TINY_GRID, MAPPED), tmp_path / "shared"
+    (spec.parent / "map.gml").write_text(TINY_MAP)
+    command = ("sweep", spec, "--master", cluster.master, "--json", "--out", out)
+    with started(["-m", "tidings"], *command, **SMALL) as process:
+        said, complaints = process.communicate(timeout=WITHIN_S)
+    assert said, complaints
+    report = json.loads(said)
+    assert (report["ran"], report["failures"]) == (4, []), complaints
+    assert digests(out) == local_digests(spec)
+    assert {row["strategy"] for row in report["metrics"]} == {"d-tree", "r-tree"}
+
+    command = ("analyse", out, "--master", cluster.master)
+    with started(["-c", PLACES_AND_COMMAND], *command, **SMALL) as process:
+        said, complaints = process.communicate(timeout=WITHIN_S)
+    places, _, shown = said.partition("\n")
+    assert places == "['./tidings.zip/tidings/pipeline/jobs/points.py']", complaints
+    assert "Read 4 runs from" in shown
+
+
+def test_a_sweep_goes_on_without_a_worker_that_dies(cluster: Cluster, tmp_path: Path) -> None:
+    spec, out = a_spec(tmp_path, MANY, SLOWER), tmp_path / "shared"
+    before = cluster.executors()
+    command = ("sweep", spec, "--master", cluster.master, "--json", "--out", out)
+    both_began = [count + 1 for count in before]
+    with started(["-m", "tidings"], *command, **SMALL, **IMPATIENT) as process:
+        while len(point_files(out)) < 2 or cluster.executors() != both_began:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        cluster.kill_last_worker()
+        assert len(point_files(out)) < 9, "the sweep was almost over"
+        said, complaints = process.communicate(timeout=WITHIN_S)
+    assert "Lost executor" in complaints
+    assert process.returncode == 0, complaints
+    assert (json.loads(said)["ran"], json.loads(said)["failures"]) == (10, [])
+    assert digests(out) == local_digests(spec)
+    assert_no_row_is_there_twice(out)
