@@ -1,11 +1,11 @@
 """`urgency`: the message whose links have the least time to spare goes first.
 
 Harmony, section 2.2: what a deadline leaves beyond the delay of the path, divided by the number of
-links, is the budget of each link, and "provides an indication of the topic's urgency". A message
-that was planned at its source carries its budget. For others the same is reckoned when they come
-into the queue: the time that is left, less what the rest of the way needs, per link. Ties, and all
-that has no deadline, go by arrival. What has no chance is deleted when its turn has come, if that
-is asked for (`delete = "all"`).
+links, is the budget of each link; the smaller it is, the more urgent the topic. A message that was
+planned at its source carries its budget. For others the same is reckoned when they come into the
+queue: the time that is left, less what the rest of the way needs, per link. Ties, and all that has
+no deadline, go by arrival. What has no chance is deleted when its turn has come, if that is asked
+for (`delete = "all"`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ same of what was in time.
     system            R[e]      mean of Eq. 2 over all subscribers                      (Eq. 4)
 
 The paper's sums run to the number of all topics and of all subscribers. That equals the mean only
-where everybody subscribes to everything; its words say "for which it has subscribed", and so do we.
+where everybody subscribes to everything; its text speaks of what is subscribed to, and so do we.
 Means are not weighted by messages, so `system` is not the delivery ratio.
 """
 
