@@ -30,7 +30,6 @@ from tidings.sim.workload import Publication, publications
 from tidings.traces.recorder import Recorder, Sink
 
 MOST_WARNINGS = 1_000
-ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
 
 
 class Result(Struct, frozen=True):
@@ -60,11 +59,11 @@ class _Node:
 class _Wire:
     """One direction of a link."""
 
-    __slots__ = ("limited", "mean_s_per_byte", "receiver", "varies", "weather")
+    __slots__ = ("limited", "mean_s_per_byte", "receiver", "room_bytes", "varies", "weather")
 
     def __init__(self, receiver: _Node, weather: LinkWeather) -> None:
         self.receiver, self.weather = receiver, weather
-        self.limited = weather.conditions.limited
+        self.limited, self.room_bytes = weather.conditions.limited, weather.conditions.room_bytes
         self.mean_s_per_byte = weather.conditions.s_per_byte
         self.varies = weather.conditions.deviation_s_per_byte > 0.0
 
@@ -222,8 +221,8 @@ class World:
 
     def _ready(self, node: _Node, neighbour: str, _: object, now: float) -> None:
         if node.alive:
-            room = ONE_AT_A_TIME if node.wires[neighbour].limited else inf
-            self._carry_out(node, node.broker.link_ready(neighbour, room, now), now)
+            room_bytes = node.wires[neighbour].room_bytes
+            self._carry_out(node, node.broker.link_ready(neighbour, room_bytes, now), now)
 
     # ---- failures of brokers
 

@@ -26,6 +26,7 @@ from msgspec import Struct
 from tidings.core.rng import Draws
 
 LEAST_OF_MEAN = 0.01  # no frame is sent at more than a hundred times the mean pace
+ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
 _BLOCK_BITS = 12  # epochs are drawn 4,096 at a time
 
 
@@ -47,6 +48,11 @@ class Conditions(Struct, frozen=True):
     def limited(self) -> bool:
         """Whether data frames wait for each other."""
         return self.rate_bytes_per_s < inf or self.s_per_byte > 0.0
+
+    @property
+    def room_bytes(self) -> float:
+        """What the link takes when nothing is on it."""
+        return ONE_AT_A_TIME if self.limited else inf
 
 
 def occasion(rounds: int, steps: int, attempt: int) -> int:

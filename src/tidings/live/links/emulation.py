@@ -20,7 +20,6 @@ from tidings.core.links.weather import Conditions, LinkWeather, occasion
 from tidings.core.rng import Draws
 from tidings.live.clock import Clock
 
-ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
 TIMER_GRAIN_S = 0.001  # of the event loop; a frame leaves up to half of it early, or late
 
 
@@ -63,12 +62,7 @@ class Emulation:
         """From now on; what is on its way arrives as it would have."""
         self._weather = LinkWeather(*self._ends, conditions, self._draws)
         self._calm = LinkWeather(*self._ends, Conditions(conditions.delay_s), self._draws)
-        self._limited = conditions.limited
-
-    @property
-    def room_bytes(self) -> float:
-        """What the link takes when nothing is on it."""
-        return ONE_AT_A_TIME if self._limited else inf
+        self._limited, self.room_bytes = conditions.limited, conditions.room_bytes
 
     def send(self, send: Send, data: bytes, now: float) -> None:
         """Put a frame on the emulated link."""
