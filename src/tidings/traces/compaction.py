@@ -28,10 +28,9 @@ from msgspec import Struct
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces.fingerprints import Segment, gathered_segments, manifest, segment_of
+from tidings.files.folders import held_alone, onto_disk
 from tidings.traces.files import listed_files, whole_parquet
-from tidings.files.folders import held_alone
-from tidings.files.folders import onto_disk
+from tidings.traces.fingerprints import Segment, gathered_segments, manifest, segment_of
 from tidings.traces.intake import check_pages, take_in
 
 SETTLE_S = 60.0

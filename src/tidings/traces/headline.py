@@ -18,10 +18,10 @@ from msgspec import Struct
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces.live_files import run_prefix
-from tidings.traces.fingerprints import distinct
 from tidings.traces.files import parquet_files, read_files, settled, trace_files
+from tidings.traces.fingerprints import distinct
 from tidings.traces.intake import said
+from tidings.traces.live_files import run_prefix
 from tidings.traces.outcomes import DROPPED, IN_FLIGHT, IN_TIME, LATE, By, outcomes
 
 __all__ = [

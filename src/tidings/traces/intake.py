@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces.fingerprints import Twice, distinct
 from tidings.traces.files import (
     POINTS,
     check_version,
@@ -28,6 +27,7 @@ from tidings.traces.files import (
     trace_files,
     whole_parquet,
 )
+from tidings.traces.fingerprints import Twice, distinct
 
 Check = Callable[[str, Path], None]  # raises a ConfigError
 

@@ -23,8 +23,8 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidings.traces.columns import record_batch
 from tidings.core.trace import TABLES, Row, arrow_schema
+from tidings.traces.columns import record_batch
 
 CHUNK_ROWS = 2_048  # made into columns at once, which takes about a millisecond
 SEGMENT_ROWS = 262_144  # a segment ends early when it has this many: about 25 MB of columns
