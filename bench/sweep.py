@@ -30,7 +30,7 @@ from tidings.pipeline.shipping import Luggage
 from tidings.pipeline.sweep.grid import Spec, points_of
 from tidings.pipeline.sweep.job import sweep, task_of
 from tidings.pipeline.sweep.points import run_task
-from tidings.traces.files import finished_points
+from tidings.traces.points import finished_points
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "mesh20.toml"
 RUNS, CORES = 40, 2

@@ -60,7 +60,7 @@ def measured(quick: bool) -> list[Line]:
     rate = (written - rows) / took_s
     by_spark = (written - rows) / (watch.status.busy_s - busy_s)
     notes = [
-        f"{written:,} rows in {watch.status.batches} rounds; the first took {first:.1f} s",
+        f"{written:,} rows in {watch.status.batches} batches; the first took {first:.1f} s",
         f"by Spark's own clock: {by_spark:,.0f} rows/s",
         f"Spark's start-up, left out: {start_up_s:.1f} s",
         f"load of the machine, over the last minute: {os.getloadavg()[0]:.1f}",

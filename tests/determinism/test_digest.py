@@ -14,7 +14,7 @@ from tidings.pipeline.sweep.job import sweep
 from tidings.scenarios.read import load
 from tidings.scenarios.set_up import set_up
 from tidings.sim.world import simulate
-from tidings.traces.files import finished_points
+from tidings.traces.points import finished_points
 
 # Every kind of chance: losses, failure epochs, outages of links and brokers, Poisson arrivals.
 EVENTFUL = (

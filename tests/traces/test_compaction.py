@@ -13,10 +13,11 @@ from support.segments import AN_HOUR_AGO_S, a_moment, live_folder, rows_in, writ
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.traces import compaction as job
 from tidings.traces.compaction import SETTLE_S, Compaction, compact
-from tidings.traces.files import listed_files, trace_files
+from tidings.traces.files import listed_files
 from tidings.traces.headline import read_tables
 from tidings.traces.intake import read_through, take_in
 from tidings.traces.live_files import TraceFiles
+from tidings.traces.selection import trace_files
 
 KILLED = 9
 
@@ -222,7 +223,7 @@ def test_files_that_vanish_while_they_are_listed_are_listed_again(
     now_compact(tmp_path)
     looks = iter([stale])
     monkeypatch.setattr(
-        "tidings.traces.files.listed_files",
+        "tidings.traces.selection.listed_files",
         lambda folder: next(looks, None) or listed_files(folder),
     )
     files = trace_files(tmp_path)

@@ -23,9 +23,7 @@ from tidings.sim.setup import Setup
 from tidings.sim.world import Result
 from tidings.sim.world import simulate as run_simulation
 from tidings.traces.drafts import Drafts
-from tidings.traces.headline import Summary, summary
-
-HEADLINE_TABLES = ("subscribed", "published", "delivered", "dropped", "carried")
+from tidings.traces.headline import HEADLINE_TABLES, Summary, summary
 
 
 def simulate(

@@ -9,7 +9,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces.files import POINT_SCHEMA, check_version, whole_parquet
+from tidings.traces.files import check_version, whole_parquet
+from tidings.traces.points import POINT_SCHEMA
 
 TRACE_TYPES: dict[str, StructType] = {
     table: from_arrow_schema(arrow_schema(row_type)) for table, row_type in TABLES.items()

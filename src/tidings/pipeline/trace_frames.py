@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from tidings.pipeline.schemas import POINT_TYPE, TRACE_TYPES, check_versions
-from tidings.traces.files import POINTS, finished_points, trace_files
 from tidings.traces.intake import Intake
+from tidings.traces.points import finished_points, is_sweep
+from tidings.traces.selection import trace_files
 
 
 class Traces:
@@ -48,7 +49,7 @@ def all_good(folder: Path, runs: Collection[str] | None = None) -> Intake:
 def read_intake(spark: SparkSession, folder: Path, intake: Intake) -> Traces:
     """What was found good in a folder."""
     points = None
-    if (folder / POINTS).is_dir():
+    if is_sweep(folder):
         points = spark.createDataFrame(finished_points(folder).to_pylist(), POINT_TYPE)
     frames = {t: _frame(spark, files, TRACE_TYPES[t]) for t, files in intake.files.items()}
     return Traces(frames, points)

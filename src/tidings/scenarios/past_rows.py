@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 
 from tidings.core.trace import ORIGIN_COLUMNS, TABLES, arrow_schema
 from tidings.sim.courses.past import Direction, PastRows
-from tidings.traces.files import read_files, trace_files
+from tidings.traces.files import read_files
+from tidings.traces.selection import trace_files
 
 READ = ("probed", "forwarded", "acknowledged", "link_changed")
 

@@ -1,15 +1,23 @@
 """How do thousands of small segments become a few files, without losing or doubling a row?
 
-A live broker leaves a segment per table every `flush_s`. Those of one run and table are gathered in
-`<table>/run=<run>/gathered-<digest>.parquet`, in three steps: written under a hidden name, renamed,
-and only then are the segments removed, those of all tables together at the end, so that an analysis
-stumbles once and not at every table. The gathered file names its segments by their digests, and
-readers pass over a segment that a gathered file has (`traces.fingerprints`). So from the rename on the
-rows are read from the gathered file and before it from the segments, whenever the power fails; what
-is left over is cleared away the next time. Segments are never rewritten twice.
+A live broker leaves a segment per table every `flush_s`. The segments of one run and table are
+gathered in one file, `<table>/run=<run>/gathered-<digest>.parquet`.
 
+Why a crash does no harm
+------------------------
+There are three steps: the gathered file is written under a hidden name, it is renamed, and then the
+segments are removed. The gathered file lists the fingerprints of its segments, and readers pass
+over a segment that a gathered file has (`fingerprints`). So rows are read from the segments before
+the rename, and from the gathered file after it, whenever the power fails. What a crash leaves over
+is removed the next time. No row is rewritten a second time.
+
+Segments of all tables are removed together at the end: an analysis that runs meanwhile then has to
+begin again once, and not at every table.
+
+What stays
+----------
 The newest segment of each broker always stays: a broker that starts again numbers on from there.
-So do segments that are younger than `settle_s`, which a reader may just be reading.
+So do segments that are younger than `settle_s`, as somebody may just be reading them.
 """
 
 from __future__ import annotations
@@ -30,16 +38,16 @@ from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.files.folders import held_alone, onto_disk
 from tidings.traces.files import listed_files, whole_parquet
-from tidings.traces.fingerprints import Segment, gathered_segments, manifest, segment_of
+from tidings.traces.fingerprints import Fingerprint, fingerprint, gathered_fingerprints, manifest
 from tidings.traces.intake import check_pages, take_in
 
 SETTLE_S = 60.0
 FILE_ROWS = 8_000_000  # a gathered file ends with the segment that reaches this
 GROUP_ROWS = 262_144  # a row group of a gathered file; as much is in memory at once
-LEAST = 2  # one segment alone is as good as gathered
-NUMBERED = re.compile(r"(?P<writer>.+)-(?P<number>\d{6,})\.parquet")  # see live.tracefiles
+LEAST_SEGMENTS = 2  # to gather: one alone is as good as gathered
+NUMBERED = re.compile(r"(?P<writer>.+)-(?P<number>\d{6,})\.parquet")  # see `live_files`
 LOCK = ".compacting"
-ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")  # as Spark has it in partitions' names
+ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")  # as Spark does in partitions' names
 
 
 class Compaction(Struct, frozen=True):
@@ -85,12 +93,14 @@ def _clear(place: Path) -> int:
     """Finish what was begun: drafts go, and segments that are safe in a gathered file."""
     for draft in place.glob("run=*/.gathered-*.parquet"):
         draft.unlink()
-    gathered = {file: gathered_segments(file) for file in place.glob("run=*/gathered-*.parquet")}
+    gathered = {
+        file: gathered_fingerprints(file) for file in place.glob("run=*/gathered-*.parquet")
+    }
     holder = {segment: file for file, held in gathered.items() for segment in held}
     sizes = {segment.size_bytes for segment in holder}
     left_over: dict[Path, list[Path]] = {}
     for file in _segments(place):
-        if file.stat().st_size in sizes and (found := holder.get(segment_of(file))):
+        if file.stat().st_size in sizes and (found := holder.get(fingerprint(file))):
             left_over.setdefault(found, []).append(file)
     safe = [
         file
@@ -104,8 +114,8 @@ def _clear(place: Path) -> int:
 
 
 def _is_readable(table: str, gathered: Path) -> bool:
-    """Whether segments may go because this file holds their rows. One whose rows cannot be read is
-    named by whoever reads the folder, and its segments stay."""
+    """Whether segments may be removed because this file holds their rows. If its rows cannot be
+    read, its segments stay; whoever reads the folder names the file."""
     try:
         check_pages(table, gathered)
     except ConfigError:
@@ -161,7 +171,7 @@ def _portions(segments: list[Path]) -> Iterator[tuple[str, list[Path]]]:
             if rows >= FILE_ROWS:
                 yield run, portion
                 portion, rows = [], 0
-        if len(portion) >= LEAST:
+        if len(portion) >= LEAST_SEGMENTS:
             yield run, portion
 
 
@@ -193,9 +203,9 @@ def _gather(place: Path, run: str, segments: list[Path]) -> list[_Gathered]:
     return [_Gathered(file, list(held), rows)]
 
 
-def _written(draft: Path, table: str, segments: list[Path]) -> tuple[dict[Path, Segment], int]:
-    """Which segments are in the draft, and how many rows that is. One whose rows cannot be read
-    stays where it is, to be named by whoever reads the folder."""
+def _written(draft: Path, table: str, segments: list[Path]) -> tuple[dict[Path, Fingerprint], int]:
+    """Which segments are in the draft, and how many rows that is. A segment whose rows cannot be
+    read stays where it is; whoever reads the folder names it."""
     schema, held, rows = arrow_schema(TABLES[table]), {}, 0
     waiting: list[pa.Table] = []
     with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
@@ -207,7 +217,7 @@ def _written(draft: Path, table: str, segments: list[Path]) -> tuple[dict[Path, 
                     waiting.append(found.select(schema.names).cast(schema))
             except ConfigError:
                 continue
-            held[file] = Segment(len(content), sha256(content).hexdigest())
+            held[file] = Fingerprint(len(content), sha256(content).hexdigest())
             rows += found.num_rows
             if sum(table.num_rows for table in waiting) >= GROUP_ROWS:
                 writer.write_table(pa.concat_tables(waiting))

@@ -1,10 +1,8 @@
-"""Where do trace rows lie? `<folder>/<table>/**/*.parquet`, from both worlds and from sweeps.
+"""How are the files of a trace listed and read? They lie in `<folder>/<table>/**/*.parquet`.
 
 A file appears under its name only when it is whole (written under a hidden name, then renamed), so
-a folder can be read at any time. In a sweep's folder a point counts from the moment its row in
-`points` exists: files of a point that was killed halfway are passed over. Files there are named by
-the digest of what made them, so a point that two studies share is read once. Elsewhere a file is
-known by its content (`traces.fingerprints`), and a copy is not read.
+a folder can be read at any time. Which of the listed files are read is said by `selection` and by
+`intake`.
 """
 
 from __future__ import annotations
@@ -20,45 +18,10 @@ import pyarrow.parquet as pq
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import SCHEMA_VERSION, TABLES
-from tidings.traces.fingerprints import distinct
 
 T = TypeVar("T")
 
 LOOKS = 5  # at a folder whose files are gathered while it is listed
-
-POINTS = "points"
-FINISHED = "finished"
-FAILED = "failed"
-
-# One row per point of a sweep: what it was, how it went, and what it left.
-POINT_SCHEMA = pa.schema(
-    [
-        pa.field("study", pa.string(), nullable=False),
-        pa.field("point", pa.string(), nullable=False),  # the scenario's digest; `run` in its rows
-        pa.field("scenario", pa.string(), nullable=False),  # the file
-        pa.field("strategy", pa.string(), nullable=False),
-        pa.field("seed", pa.int64(), nullable=False),
-        pa.field("parameters", pa.string(), nullable=False),  # JSON: what the grid set
-        pa.field("status", pa.string(), nullable=False),  # finished, failed
-        pa.field("error", pa.string(), nullable=False),
-        pa.field("digest", pa.string(), nullable=False),  # of the rows
-        pa.field("seconds", pa.float64(), nullable=False),  # it took
-        pa.field("publications", pa.int64(), nullable=False),
-        pa.field("deliveries", pa.int64(), nullable=False),
-        pa.field("hops", pa.int64(), nullable=False),
-    ],
-    metadata={"tidings": str(SCHEMA_VERSION)},
-)
-
-
-def trace_files(folder: Path) -> dict[str, list[Path]]:
-    """The files of each table that hold every row once; a `ConfigError` if there is none at all."""
-    if (folder / POINTS).is_dir():
-        names = set(finished_points(folder).column("point").to_pylist())
-        return {table: _of_points(files, names) for table, files in listed_files(folder).items()}
-    return settled(
-        lambda: {table: _each_row_once(files) for table, files in listed_files(folder).items()}
-    )
 
 
 def listed_files(folder: Path) -> dict[str, list[Path]]:
@@ -82,13 +45,6 @@ def settled(look: Callable[[], T]) -> T:
         except FileNotFoundError:
             continue
     return look()
-
-
-def finished_points(folder: Path) -> pa.Table:
-    """The points of a sweep whose rows are whole, in the order of their names."""
-    points = read_files(parquet_files(folder / POINTS), POINT_SCHEMA)
-    finished = points.filter(pa.compute.equal(points["status"], FINISHED))
-    return finished.sort_by([("study", "ascending"), ("point", "ascending")])
 
 
 def parquet_files(folder: Path) -> Iterator[Path]:
@@ -136,18 +92,5 @@ def check_version(file: Path, metadata: Mapping[bytes, bytes] | None) -> None:
         raise ConfigError(str(file), "the version of its trace rows", version, accepted)
 
 
-def _each_row_once(files: list[Path]) -> list[Path]:
-    kept, left_out = distinct(files)
-    for twice in left_out:
-        if twice.shared:
-            accepted = f"files without common rows; it shares {twice.shared} with {twice.other}"
-            raise ConfigError(str(twice.file), "segments", "gathered twice", accepted)
-    return kept
-
-
 def _is_shown(name: str) -> bool:
     return not name.startswith((".", "_"))
-
-
-def _of_points(files: list[Path], names: set[str]) -> list[Path]:
-    return list({file.stem: file for file in files if file.stem in names}.values())

@@ -18,13 +18,14 @@ from msgspec import Struct
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces.files import parquet_files, read_files, settled, trace_files
-from tidings.traces.fingerprints import distinct
-from tidings.traces.intake import said
+from tidings.traces.files import parquet_files, read_files, settled
+from tidings.traces.fingerprints import without_repeated_rows
 from tidings.traces.live_files import run_prefix
 from tidings.traces.outcomes import DROPPED, IN_FLIGHT, IN_TIME, LATE, By, outcomes
+from tidings.traces.selection import trace_files
 
 __all__ = [
+    "HEADLINE_TABLES",
     "SubscriberSummary",
     "Summary",
     "outcomes",
@@ -37,7 +38,8 @@ __all__ = [
     "summary",
 ]
 
-NEEDED = ("subscribed", "published", "delivered", "dropped", "carried")  # for all figures here
+# The tables that all figures here are made of.
+HEADLINE_TABLES = ("subscribed", "published", "delivered", "dropped", "carried")
 
 
 class Summary(Struct, frozen=True):
@@ -93,7 +95,7 @@ def read_run(folder: Path, run: str) -> tuple[dict[str, pa.Table], list[str]]:
 
 def _read_run(folder: Path, run: str) -> tuple[dict[str, pa.Table], list[str]]:
     tables, problems = {}, list[str]()
-    for table in NEEDED:
+    for table in HEADLINE_TABLES:
         schema, found = arrow_schema(TABLES[table]), dict[Path, pa.Table]()
         for file in _files_of(folder / table, run):
             try:
@@ -103,8 +105,8 @@ def _read_run(folder: Path, run: str) -> tuple[dict[str, pa.Table], list[str]]:
                 problems.append(str(problem))
             else:
                 found[file] = rows.filter(pc.equal(rows["run"], run))
-        kept, left_out = distinct(found)
-        problems += [f"{twice.file} {said(twice)}." for twice in left_out if twice.shared]
+        kept, left_out = without_repeated_rows(found)
+        problems += [f"{each.file} {each.reason()}." for each in left_out if each.shared]
         tables[table] = pa.concat_tables([schema.empty_table(), *(found[file] for file in kept)])
     return tables, problems
 

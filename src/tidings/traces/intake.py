@@ -19,15 +19,10 @@ from msgspec import Struct
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces.files import (
-    POINTS,
-    check_version,
-    listed_files,
-    settled,
-    trace_files,
-    whole_parquet,
-)
-from tidings.traces.fingerprints import Twice, distinct
+from tidings.traces.files import check_version, listed_files, settled, whole_parquet
+from tidings.traces.fingerprints import without_repeated_rows
+from tidings.traces.points import is_sweep
+from tidings.traces.selection import trace_files
 
 Check = Callable[[str, Path], None]  # raises a ConfigError
 
@@ -90,7 +85,7 @@ def _check_rows(table: str, file: Path) -> None:
 
 
 def _taken_in(folder: Path, check: Check) -> Intake:
-    if (folder / POINTS).is_dir():
+    if is_sweep(folder):
         files = trace_files(folder)
         for table, found in files.items():
             for file in found:
@@ -103,8 +98,8 @@ def _sorted_out(folder: Path, check: Check) -> Intake:
     sound = _checked(listed_files(folder), check)
     files, quarantined = {}, list(sound.quarantined)
     for table, found in sound.files.items():
-        files[table], left_out = distinct(found)
-        quarantined += [Quarantined(table, str(twice.file), said(twice)) for twice in left_out]
+        files[table], left_out = without_repeated_rows(found)
+        quarantined += [Quarantined(table, str(each.file), each.reason()) for each in left_out]
     return Intake(files, tuple(quarantined))
 
 
@@ -145,13 +140,3 @@ def _plain(kind: pa.DataType) -> tuple[str, str]:
 def _reason(problem: ConfigError) -> str:
     """What is wrong, without the file's name, which stands beside it."""
     return f"{problem.field} is {problem.value!r}, but accepted is: {problem.accepted}"
-
-
-def said(twice: Twice) -> str:
-    """Why a file with rows that are elsewhere is left out."""
-    if twice.shared:
-        return (
-            f"shares {twice.shared} of its segments with {twice.other}, so its other rows are not "
-            f"read either; remove one of the two"
-        )
-    return f"a copy: its rows are in {twice.other}"

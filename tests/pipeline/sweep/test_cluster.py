@@ -18,7 +18,7 @@ from tidings.pipeline.sweep.grid import points_of, read_spec
 from tidings.scenarios.set_up import set_up
 from tidings.sim.world import simulate
 from tidings.traces import headline
-from tidings.traces.files import finished_points
+from tidings.traces.points import finished_points
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 

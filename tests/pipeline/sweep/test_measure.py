@@ -24,7 +24,7 @@ from tidings.pipeline.sweep.job import sweep
 from tidings.pipeline.sweep.measure import measure, over_topologies
 from tidings.pipeline.transforms.metrics import FIGURES
 from tidings.traces import headline
-from tidings.traces.files import POINT_SCHEMA, finished_points
+from tidings.traces.points import POINT_SCHEMA, finished_points
 
 pytestmark = pytest.mark.xdist_group("spark")
 

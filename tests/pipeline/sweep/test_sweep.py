@@ -37,7 +37,7 @@ from tidings.sim.scenario import Links, Scenario
 from tidings.sim.world import Result, simulate
 from tidings.traces import headline, recorder
 from tidings.traces.drafts import Drafts
-from tidings.traces.files import POINT_SCHEMA, finished_points
+from tidings.traces.points import POINT_SCHEMA, finished_points
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 

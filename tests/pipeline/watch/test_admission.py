@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.traces import a_delivery, a_publication, tables_of, write_tables
 
-from tidings.pipeline.watch.admission import Rounds
-from tidings.traces.fingerprints import manifest, segment_of
+from tidings.pipeline.watch.admission import Admissions
+from tidings.traces.fingerprints import fingerprint, manifest
 
 ALL = 1_000_000
 
@@ -34,7 +34,7 @@ def kill_before_the_last_file(folder: Path) -> None:
 def gather(traces: Path, files: list[Path]) -> None:
     """A file of publications beside those it holds."""
     rows = pq.read_table(files)
-    said = rows.schema.metadata | manifest(map(segment_of, files))
+    said = rows.schema.metadata | manifest(map(fingerprint, files))
     pq.write_table(rows.replace_schema_metadata(said), traces / "published" / "gathered.parquet")
 
 
@@ -47,12 +47,12 @@ def traces(tmp_path: Path) -> Path:
 
 
 def test_what_is_next_in_time_comes_first_with_both_tables(traces: Path, tmp_path: Path) -> None:
-    rounds = Rounds(traces, tmp_path / "rounds", print)
-    while rounds.admit(20, 1.0):
+    admissions = Admissions(traces, tmp_path / "rounds", print)
+    while admissions.admit(20, 1.0):
         pass
     spans = [(times[0], len(times)) for times in admitted(tmp_path / "rounds")]
     assert spans == [(0.0, 20), (10.0, 20), (20.0, 20)]
-    assert (rounds.rows, rounds.last_at) == (60, pytest.approx(21.0))
+    assert (admissions.rows, admissions.last_at) == (60, pytest.approx(21.0))
 
 
 def test_rows_that_would_come_late_are_taken_along(traces: Path, tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_rows_that_would_come_late_are_taken_along(traces: Path, tmp_path: Path)
     long = traces / "published" / "r-b1-000004.parquet"
     rows = [a_publication(900 + n, 0.5 + n, ("b2/x:t",)) for n in range(15)]
     pq.write_table(tables_of({"r": rows})["published"], long)
-    rounds = Rounds(traces, tmp_path / "rounds", print)
-    assert rounds.admit(50, 1.0)
+    admissions = Admissions(traces, tmp_path / "rounds", print)
+    assert admissions.admit(50, 1.0)
     (first,) = admitted(tmp_path / "rounds")
     assert first[-1] == 14.5
     assert len(first) == 20 + 15 + 50 + 20  # the second at 10 as well, but not the one at 20
@@ -69,86 +69,86 @@ def test_rows_that_would_come_late_are_taken_along(traces: Path, tmp_path: Path)
 
 def test_nothing_is_admitted_twice_after_a_restart(traces: Path, tmp_path: Path) -> None:
     folder = tmp_path / "rounds"
-    Rounds(traces, folder, print).admit(20, 1.0)
-    again = Rounds(traces, folder, print)
+    Admissions(traces, folder, print).admit(20, 1.0)
+    again = Admissions(traces, folder, print)
     assert again.admit(ALL, 1.0)
     assert not again.admit(ALL, 1.0)
     assert [len(times) for times in admitted(folder)] == [20, 40]
 
 
 def test_how_late_it_was_is_known_after_a_restart(traces: Path, tmp_path: Path) -> None:
-    rounds = Rounds(traces, tmp_path / "rounds", print)
-    rounds.admit(ALL, 1.0)
-    rounds.tell_time(99.0)
-    assert Rounds(traces, tmp_path / "rounds", print).last_at == rounds.last_at < 99.0
+    admissions = Admissions(traces, tmp_path / "rounds", print)
+    admissions.admit(ALL, 1.0)
+    admissions.tell_time(99.0)
+    assert Admissions(traces, tmp_path / "rounds", print).last_at == admissions.last_at < 99.0
 
 
 def test_a_round_that_was_noted_but_not_written_is_written(traces: Path, tmp_path: Path) -> None:
     folder = tmp_path / "rounds"
-    Rounds(traces, folder, print).admit(20, 1.0)
+    Admissions(traces, folder, print).admit(20, 1.0)
     (file,) = (folder / "rows").glob("*.parquet")
     before = pq.read_table(file)
     file.unlink()
     with (folder / "rounds.jsonl").open("ab") as notes:
         notes.write(b'{"number":2,"fi')  # the next note was cut off
-    again = Rounds(traces, folder, print)
+    again = Admissions(traces, folder, print)
     assert pq.read_table(file) == before
     assert again.admit(ALL, 1.0)
     assert [len(times) for times in admitted(folder)] == [20, 40]
 
 
 def test_a_round_that_was_written_is_not_written_again(traces: Path, tmp_path: Path) -> None:
-    Rounds(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
+    Admissions(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
     (file,) = (tmp_path / "rounds" / "rows").glob("*.parquet")
     before = file.stat()
-    Rounds(traces, tmp_path / "rounds", print)
+    Admissions(traces, tmp_path / "rounds", print)
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_what_is_gathered_between_two_watches_is_not_admitted_again(
     traces: Path, tmp_path: Path
 ) -> None:
-    Rounds(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
+    Admissions(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
     files = sorted((traces / "published").glob("*.parquet"))
     gather(traces, files)
     for file in files:
         file.unlink()
-    assert not Rounds(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
+    assert not Admissions(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
 
 
 def test_a_name_that_is_used_again_has_new_rows(traces: Path, tmp_path: Path) -> None:
-    rounds = Rounds(traces, tmp_path / "rounds", print)
-    rounds.admit(ALL, 1.0)
+    admissions = Admissions(traces, tmp_path / "rounds", print)
+    admissions.admit(ALL, 1.0)
     shutil.rmtree(traces)
-    assert not rounds.admit(ALL, 1.0)
+    assert not admissions.admit(ALL, 1.0)
     write_segment(traces, 1, 30.0)
-    assert rounds.admit(ALL, 1.0)
-    assert rounds.rows == 80
+    assert admissions.admit(ALL, 1.0)
+    assert admissions.rows == 80
 
 
 def test_a_name_that_is_used_again_has_new_rows_after_a_restart_too(
     traces: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "rounds"
-    Rounds(traces, folder, print).admit(ALL, 1.0)
+    Admissions(traces, folder, print).admit(ALL, 1.0)
     shutil.rmtree(traces)
     write_segment(traces, 1, 30.0)
-    again = Rounds(traces, folder, print)
+    again = Admissions(traces, folder, print)
     assert again.admit(ALL, 1.0)
     assert not again.admit(ALL, 1.0)
     assert (again.rows, again.last_at) == (20, pytest.approx(31.0))
-    assert not Rounds(traces, folder, print).admit(ALL, 1.0)
+    assert not Admissions(traces, folder, print).admit(ALL, 1.0)
 
 
 def test_a_round_is_not_repeated_with_rows_of_other_segments(traces: Path, tmp_path: Path) -> None:
     folder = tmp_path / "rounds"
-    Rounds(traces, folder, print).admit(20, 1.0)
+    Admissions(traces, folder, print).admit(20, 1.0)
     kill_before_the_last_file(folder)
     shutil.rmtree(traces)
     write_segment(traces, 1, 30.0)
     for _ in range(2):  # the second start finds what the first has noted
-        rounds = Rounds(traces, folder, print)
-    while rounds.admit(ALL, 1.0):
+        admissions = Admissions(traces, folder, print)
+    while admissions.admit(ALL, 1.0):
         pass
     assert [times[0] for times in admitted(folder)] == [30.0]
 
@@ -157,43 +157,43 @@ def test_what_was_gathered_before_its_round_was_repeated_is_not_lost_by_a_second
     traces: Path, tmp_path: Path
 ) -> None:
     folder, warnings = tmp_path / "rounds", list[str]()
-    Rounds(traces, folder, print).admit(20, 1.0)
+    Admissions(traces, folder, print).admit(20, 1.0)
     kill_before_the_last_file(folder)
     published = sorted((traces / "published").glob("*.parquet"))[:1]
     gather(traces, published)
     published[0].unlink()
-    Rounds(traces, folder, warnings.append)  # writes the deliveries, and is killed
+    Admissions(traces, folder, warnings.append)  # writes the deliveries, and is killed
     assert [len(times) for times in admitted(folder)] == [10]
-    rounds = Rounds(traces, folder, warnings.append)
-    while rounds.admit(ALL, 1.0):
+    admissions = Admissions(traces, folder, warnings.append)
+    while admissions.admit(ALL, 1.0):
         pass
     assert sum(len(times) for times in admitted(folder)) == 60
-    assert (rounds.refused, warnings) == (0, [])
+    assert (admissions.refused, warnings) == (0, [])
 
 
 def test_copies_and_gathered_files_of_what_was_admitted_are_passed_over(
     traces: Path, tmp_path: Path
 ) -> None:
-    rounds = Rounds(traces, tmp_path / "rounds", print)
-    rounds.admit(ALL, 1.0)
+    admissions = Admissions(traces, tmp_path / "rounds", print)
+    admissions.admit(ALL, 1.0)
     shutil.copytree(traces / "delivered", traces / "delivered" / "copy")
     gather(traces, sorted((traces / "published").glob("*.parquet")))
-    assert not rounds.admit(ALL, 1.0)
-    assert rounds.refused == 0
+    assert not admissions.admit(ALL, 1.0)
+    assert admissions.refused == 0
 
 
 def test_a_segment_that_was_gathered_before_its_turn_is_found_in_its_new_place(
     traces: Path, tmp_path: Path
 ) -> None:
     warnings: list[str] = []
-    rounds = Rounds(traces, tmp_path / "rounds", warnings.append)
-    rounds.admit(20, 1.0)
+    admissions = Admissions(traces, tmp_path / "rounds", warnings.append)
+    admissions.admit(20, 1.0)
     files = sorted((traces / "published").glob("*.parquet"))[1:]
     gather(traces, files)
     for file in files:
         file.unlink()
-    while rounds.admit(20, 1.0):
+    while admissions.admit(20, 1.0):
         pass
     times = [at for part in admitted(tmp_path / "rounds") for at in part]
     assert len(times) == 60
-    assert (rounds.refused, warnings) == (0, [])
+    assert (admissions.refused, warnings) == (0, [])

@@ -35,9 +35,9 @@ from tidings.pipeline.transforms.lateness import lateness_cdf
 from tidings.pipeline.transforms.linkload import per_link
 from tidings.pipeline.transforms.outcomes import EXAMINED_COLUMNS, examined, outcomes
 from tidings.pipeline.transforms.reliability import reliability
-from tidings.traces.files import finished_points
 from tidings.traces.intake import Intake, Quarantined, take_in
 from tidings.traces.outcomes import By
+from tidings.traces.points import finished_points
 
 WINDOW_S = 60.0
 CDF_PLACES = 41  # of the distribution of delays, from the shortest to the longest

@@ -37,7 +37,8 @@ from tidings.pipeline.sweep.points import (
     remove_stale_drafts,
     run_tasks,
 )
-from tidings.traces.files import FINISHED, POINT_SCHEMA, POINTS, parquet_files, read_files
+from tidings.traces.files import parquet_files, read_files
+from tidings.traces.points import FINISHED, POINT_SCHEMA, POINTS
 
 POLL_S = 0.2
 CANCEL_WITHIN_S = 15.0

@@ -29,7 +29,8 @@ from tidings.pipeline.analyse.job import persisted
 from tidings.pipeline.analyse.question import Material, Question, answers, needed
 from tidings.pipeline.sweep.grid import Point
 from tidings.pipeline.trace_frames import read_traces
-from tidings.traces.files import finished_points, read_files
+from tidings.traces.files import read_files
+from tidings.traces.points import finished_points
 
 MEASURED = "measured"
 STRATEGY = "broker.strategy"  # what trace rows know; other parameters only the point knows

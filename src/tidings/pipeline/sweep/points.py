@@ -31,7 +31,8 @@ from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import Result, simulate
 from tidings.traces.drafts import Drafts
-from tidings.traces.files import FAILED, FINISHED, POINT_SCHEMA, POINTS, read_files
+from tidings.traces.files import read_files
+from tidings.traces.points import FAILED, FINISHED, POINT_SCHEMA, POINTS
 
 STALE_DRAFT_S = 86_400.0  # a try that has added to no table for so long was killed
 

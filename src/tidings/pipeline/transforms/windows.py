@@ -44,6 +44,9 @@ WINDOW_COLUMNS = (
 )
 
 
+DURATIONS = ("window_s", "watermark_s", "wait_s")  # fields of `Timing`, and options of a watch
+
+
 class Timing(Struct, frozen=True):
     """How time is divided and how long is waited; a stored stream goes on under its own only."""
 
@@ -66,7 +69,7 @@ class Timing(Struct, frozen=True):
 
 def checked_timing(timing: Timing) -> Timing:
     """The same, if one can measure by it."""
-    for option in ("window_s", "watermark_s", "wait_s"):
+    for option in DURATIONS:
         value = getattr(timing, option)
         if not (isfinite(value) and LEAST_S <= value <= MOST_S):
             accepted = f"seconds, from {LEAST_S:g} to {MOST_S:g}"

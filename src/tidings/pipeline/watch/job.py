@@ -1,14 +1,18 @@
-"""Are contracts kept right now? A stream over the trace segments of a running overlay.
+"""Are contracts kept right now? A stream over the trace files of a running overlay.
 
-    segments → rounds (checked, by time) → join and windows on Spark → judged → windows/, violations
+    files → admissions (checked, by time) → join and windows on Spark → judged → windows/, messages
 
+What is remembered
+------------------
 The folder of the checkpoint holds all that a watch remembers: how time is divided (`watch.json`),
 what was admitted (`rounds`), Spark's own notes and state (`spark`), and the finished windows, one
-file per batch (`windows`). A batch that runs again after a crash has the same number and the same
-rows, and finds its file there: so every window is in exactly one file, once.
+file per batch of Spark (`windows`). A batch that runs again after a crash has the same number and
+the same rows, and finds its file there: so every window is in exactly one file, once.
 
+Which watermark
+---------------
 Spark's watermark follows the stream that is ahead, not the one behind: when nothing is delivered
-any more, windows must go on, as that is what they are for. Rounds keep the two together.
+any more, windows must go on, as that is what they are for. Admissions keep the two together.
 """
 
 from __future__ import annotations
@@ -29,8 +33,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.files.folders import held_alone, replaced
-from tidings.pipeline.transforms.windows import Timing, gathered, judged
-from tidings.pipeline.watch.admission import NO_RUN, Rounds
+from tidings.pipeline.transforms.windows import DURATIONS, Timing, gathered, judged
+from tidings.pipeline.watch.admission import NO_RUN, Admissions
 from tidings.pipeline.watch.violations import Window
 from tidings.pipeline.watch.waiting_files import ROW_SCHEMA
 from tidings.pipeline.watch.wishes import Wishes
@@ -40,14 +44,13 @@ LOOK_EVERY_S = 1.0
 WISH_TYPE = "run string, subscription string, deadline_s double"
 SETTINGS = {
     "spark.sql.streaming.multipleWatermarkPolicy": "max",
-    # The next round completes windows anyway, and a batch without rows costs as much as others.
+    # The next admission completes windows anyway, and a batch without rows costs as much as others.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 LOCK = ".watching"
-TIMES = ("window", "watermark", "wait")
+ADMITTED_FOLDER = "rounds"  # below the checkpoint
 
 Found = Callable[[list[Window]], None]
-Warn = Callable[[str], None]
 
 
 class Status(Struct):
@@ -71,7 +74,7 @@ class Watch:
         checkpoint: Path,
         timing: Timing,
         found: Found,
-        warn: Warn,
+        warn: Callable[[str], None],
     ) -> None:
         self.status = Status()
         self._timing, self._found = timing, found
@@ -81,21 +84,21 @@ class Watch:
             held.enter_context(held_alone(checkpoint / LOCK, _busy(checkpoint)))
             _agree(checkpoint / "watch.json", timing)
             self._wishes = Wishes(traces, warn)
-            self._rounds = Rounds(traces, checkpoint / "rounds", warn)
+            self._admissions = Admissions(traces, checkpoint / ADMITTED_FOLDER, warn)
             self._query, self._counted = self._started(spark.newSession(), checkpoint), -1
             self._held = held.pop_all()
         self._heard_at, self._is_silent = time.monotonic(), False
 
     def step(self, most_rows: int = BATCH_ROWS) -> bool:
         """Admits what is next and waits until it is counted; false if there is nothing new."""
-        found = self._rounds.admit(most_rows, self._timing.watermark_s)
+        found = self._admissions.admit(most_rows, self._timing.watermark_s)
         if found:
             self._heard_at, self._is_silent = time.monotonic(), False
             self._process()
         return found
 
     def rest(self, seconds: float = LOOK_EVERY_S) -> None:
-        """Waits for new segments. After a long silence, the windows before it are complete."""
+        """Waits for new files. After a long silence, the windows before it are complete."""
         time.sleep(seconds)
         self._check()
         silence_s = time.monotonic() - self._heard_at
@@ -112,19 +115,19 @@ class Watch:
         self._held.close()
 
     def _let_pass(self, seconds: float) -> None:
-        if self._rounds.last_at >= 0:
+        if self._admissions.last_at >= 0:
             for _ in range(2):  # the second meets the watermark that the first has set
-                self._rounds.tell_time(self._rounds.last_at + seconds)
+                self._admissions.tell_time(self._admissions.last_at + seconds)
                 self._process()
 
     def _process(self) -> None:
         """Waits until everything that was admitted has been counted."""
-        with suppress(StreamingQueryException):  # which `_check` tells in fewer words
+        with suppress(StreamingQueryException):  # `_check` says the same in fewer words
             self._query.processAllAvailable()
         self._check()
         status = self.status
-        status.rows = self._rounds.rows
-        status.refused_files = self._rounds.refused + self._wishes.refused
+        status.rows = self._admissions.rows
+        status.refused_files = self._admissions.refused + self._wishes.refused
         for progress in self._query.recentProgress:
             if progress["batchId"] > self._counted and progress["stateOperators"]:
                 self._counted = progress["batchId"]
@@ -140,7 +143,7 @@ class Watch:
     def _started(self, spark: SparkSession, checkpoint: Path) -> StreamingQuery:
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)
-        rows = _stream(spark, checkpoint / "rounds" / "rows")
+        rows = _stream(spark, checkpoint / ADMITTED_FOLDER / "rows")
         return (
             gathered(rows, self._timing)
             .writeStream.outputMode("append")
@@ -183,10 +186,10 @@ def _read(file: Path) -> list[Window]:
 
 
 def _window(line: bytes) -> Window:
-    said = msgspec.json.decode(line)
-    if said["deadline_s"] is None:
-        said["deadline_s"] = float("inf")
-    return msgspec.convert(said, Window)
+    fields = msgspec.json.decode(line)
+    if fields["deadline_s"] is None:
+        fields["deadline_s"] = float("inf")
+    return msgspec.convert(fields, Window)
 
 
 def _late_rows(progress: StreamingQueryProgress) -> int:
@@ -208,16 +211,16 @@ def _busy(checkpoint: Path) -> str:
 
 
 def _agree(file: Path, timing: Timing) -> None:
-    """State that was gathered by one division of time cannot go on by another."""
+    """A checkpoint that was made with one division of time cannot go on with another."""
     if file.exists():
         before = msgspec.json.decode(file.read_bytes(), type=Timing)
         if before != timing:
-            accepted = f"{_shown(before)}, with which this checkpoint was made; or another folder"
-            raise ConfigError(str(file.parent), "timing", _shown(timing), accepted)
+            accepted = f"{_options(before)}, with which this checkpoint was made; or another folder"
+            raise ConfigError(str(file.parent), "timing", _options(timing), accepted)
     else:
         replaced(file, lambda draft: draft.write_bytes(msgspec.json.encode(timing)))
 
 
-def _shown(timing: Timing) -> str:
-    options = [f"--{name}-s {getattr(timing, name + '_s'):g}" for name in TIMES]
+def _options(timing: Timing) -> str:
+    options = [f"--{name.replace('_', '-')} {getattr(timing, name):g}" for name in DURATIONS]
     return " ".join([*options, *(["--age"] if timing.by == "age" else [])])

@@ -1,7 +1,7 @@
-"""Is this file a segment of a trace, and of which stretch of time?
+"""Does this file hold trace rows, and of which stretch of time?
 
-A look at its footer tells where it stands in the order of time; its rows are read, and checked,
-when their turn comes.
+A look at its footer tells where it stands in the order of time. Its rows are read and checked when
+their turn comes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces import fingerprints as copies
 from tidings.traces.files import whole_parquet
+from tidings.traces.fingerprints import Fingerprint, content_fingerprints
 from tidings.traces.intake import check_columns
 
 # What a watch needs of each table.
@@ -29,14 +29,14 @@ ADMITTED = {
 AHEAD_S = 300.0  # of this machine's clock; a row from the future would make all others late
 
 
-class Segment(Struct, frozen=True):
-    """A file that waits for its turn."""
+class WaitingFile(Struct, frozen=True):
+    """A file that waits until it is admitted."""
 
     name: str  # below the folder of traces
     rows: int
     first_at: float
     last_at: float
-    content: frozenset[copies.Segment]  # itself, or what was gathered in it
+    content: frozenset[Fingerprint]  # itself, or what was gathered in it
 
 
 def _schema(table: str) -> pa.Schema:
@@ -49,18 +49,18 @@ _EITHER = pa.unify_schemas([_schema(table) for table in ADMITTED])
 ROW_SCHEMA = pa.schema([field.with_nullable(True) for field in _EITHER])
 
 
-def glance(file: Path, name: str, table: str) -> Segment:
-    """What a file says of itself; a `ConfigError` if it is none of this table and version."""
+def waiting_file(file: Path, name: str, table: str) -> WaitingFile:
+    """What a file says of itself; a `ConfigError` if it is not of this table and version."""
     check_columns(table, file)
     with whole_parquet(file):
         footer = pq.read_metadata(file)
         first, last = _instants(footer) or extent(checked_rows(file, table))
-        content = copies.content_of(file)
-    return Segment(name, footer.num_rows, first, last, content)
+        content = content_fingerprints(file)
+    return WaitingFile(name, footer.num_rows, first, last, content)
 
 
 def checked_rows(file: Path, table: str) -> pa.Table:
-    """All rows of a segment; a `ConfigError` if some cannot be read, or cannot be true."""
+    """All rows of a file; a `ConfigError` if some cannot be read, or cannot be true."""
     schema = _schema(table)
     with whole_parquet(file), pq.ParquetFile(file) as source:
         rows = source.read(columns=schema.names).select(schema.names).cast(schema)
@@ -83,7 +83,7 @@ def _instants(footer: pq.FileMetaData) -> tuple[float, float] | None:
 
 
 def extent(rows: pa.Table) -> tuple[float, float]:
-    """The first and last instant; NaN if one is no number, as no comparison tells."""
+    """The first and last instant; NaN if an instant is not finite: NaN has no place in an order."""
     if not rows.num_rows:
         return 0.0, 0.0
     instants = rows["at"]
