@@ -34,7 +34,7 @@ from pyspark.sql import SparkSession
 
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.pipeline.analyse.job import analyse, persisted
-from tidings.pipeline.analyse.spark_settings import sparing
+from tidings.pipeline.analyse.spark_settings import settings_for_size
 from tidings.pipeline.session import spark_session
 from tidings.pipeline.trace_frames import read_intake
 from tidings.pipeline.transforms import metrics, served
@@ -299,7 +299,7 @@ def on_spark(spark: SparkSession, folder: Path) -> Answers:
     traces = read_intake(spark, folder, intake)
     columns = (*metrics.NEEDED, "copies", "clock_back")
     with (
-        sparing(spark, intake.size_bytes()),
+        settings_for_size(spark, intake.size_bytes()),
         persisted(examined(traces).select(*columns)) as rows,
     ):
         strategies = metrics.per_strategy(rows, traces["published"], traces["carried"]).toPandas()

@@ -2,17 +2,17 @@
 
 import pytest
 
-from tidings.studies.claims import Claim, Finding, Key, Other, judge
+from tidings.studies.claims import Claim, Finding, MeanKey, Other, judge
 
 MEANS = {
-    Key("", "dcrd", "delivery_ratio", 0.0): 1.0,
-    Key("", "dcrd", "delivery_ratio", 0.1): 1.0,
-    Key("", "d-tree", "delivery_ratio", 0.0): 1.0,
-    Key("", "d-tree", "delivery_ratio", 0.1): 0.855,
-    Key("", "dcrd", "on_time_ratio", 0.1): 0.971,
-    Key("", "dcrd", "packets_per_subscriber", 0.1): 1.5,
-    Key("", "d-tree", "packets_per_subscriber", 0.1): 1.2,
-    Key("physical", "dcrd", "on_time_ratio", 0.1): 0.922,
+    MeanKey("", "dcrd", "delivery_ratio", 0.0): 1.0,
+    MeanKey("", "dcrd", "delivery_ratio", 0.1): 1.0,
+    MeanKey("", "d-tree", "delivery_ratio", 0.0): 1.0,
+    MeanKey("", "d-tree", "delivery_ratio", 0.1): 0.855,
+    MeanKey("", "dcrd", "on_time_ratio", 0.1): 0.971,
+    MeanKey("", "dcrd", "packets_per_subscriber", 0.1): 1.5,
+    MeanKey("", "d-tree", "packets_per_subscriber", 0.1): 1.2,
+    MeanKey("physical", "dcrd", "on_time_ratio", 0.1): 0.922,
 }
 EVERY = (0.0, 0.1)
 
@@ -88,10 +88,10 @@ def test_a_course_over_x() -> None:
 
 def test_a_course_with_a_peak() -> None:
     claim = a_claim(kind="peaking", paper="a peak", metric="earnings", strategy="fifo")
-    earned = {Key("", "fifo", "earnings", x): e for x, e in ((1.0, 900.0), (5.0, 1500.0))}
+    earned = {MeanKey("", "fifo", "earnings", x): e for x, e in ((1.0, 900.0), (5.0, 1500.0))}
     rises = judge(claim, earned, (1.0, 5.0))
     assert rises.verdict == "does not hold"
-    falls = judge(claim, earned | {Key("", "fifo", "earnings", 9.0): 1200.0}, (1.0, 5.0, 9.0))
+    falls = judge(claim, earned | {MeanKey("", "fifo", "earnings", 9.0): 1200.0}, (1.0, 5.0, 9.0))
     assert (falls.verdict, falls.ours) == ("holds", -300.0)
     assert falls.why == "-300 (fifo, from its largest at 5 to 9) is a peak that it falls from."
 

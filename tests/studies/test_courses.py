@@ -13,7 +13,7 @@ from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.question import DELAYS_S, Question
 from tidings.pipeline.sweep.grid import points_of
 from tidings.studies.figures.figure import draw
-from tidings.studies.report import Result, result_of
+from tidings.studies.report import StudyResult, result_of
 from tidings.studies.spec import Study, read_study
 
 METRICS = '"delivery_ratio", "packets_per_subscriber"'
@@ -112,7 +112,7 @@ def test_a_fault_of_a_distribution(more: str, said: str, tmp_path: Path) -> None
         of_delays(tmp_path, more)
 
 
-def a_result(study: Study, without: float) -> Result:
+def a_result(study: Study, without: float) -> StudyResult:
     """Of a metric that is a hundredth of x; one x is missing."""
     rows = [
         ("", strategy, metric, x, x / 100)

@@ -9,7 +9,7 @@ from support.studies import GRID, STUDY, a_study, a_study_file
 from tidings.pipeline.sweep.grid import points_of
 from tidings.pipeline.sweep.measure import over_topologies
 from tidings.studies.report import result_of
-from tidings.studies.run import lines_of, shown_of
+from tidings.studies.run import lines_of, rows_in_figure
 from tidings.studies.spec import Study, read_study
 
 A_CLAIM = """
@@ -67,7 +67,7 @@ def test_a_metric_is_taken_of_its_part_of_the_grid(tmp_path: Path) -> None:
     points = points_of(study.spec)
     rows = [(p.name, metric, p.scenario.links.loss_ratio) for p in points for metric in
             study.about.metrics]  # fmt: skip
-    shown = shown_of(pd.DataFrame(rows, columns=["run", "metric", "loss"]), study, points)
+    shown = rows_in_figure(pd.DataFrame(rows, columns=["run", "metric", "loss"]), study, points)
     assert len(shown) == len(points)
     assert set(zip(shown["metric"], shown["loss"], strict=True)) == {
         ("delivery_ratio", 0.1),

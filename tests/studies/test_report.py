@@ -10,7 +10,7 @@ from support.studies import a_study, a_study_file
 
 from tidings.pipeline.sweep.grid import points_of
 from tidings.studies.figures.figure import draw
-from tidings.studies.report import Result, result_of, write
+from tidings.studies.report import StudyResult, result_of, write
 from tidings.studies.spec import Study, read_study
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -39,7 +39,7 @@ def study(tmp_path: Path) -> Study:
     return a_study(tmp_path)
 
 
-def a_result(study: Study, table: pd.DataFrame | None = None) -> Result:
+def a_result(study: Study, table: pd.DataFrame | None = None) -> StudyResult:
     return result_of(study, points_of(study.spec), a_table(study) if table is None else table)
 
 

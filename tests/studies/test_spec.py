@@ -11,9 +11,9 @@ from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.question import MEASURES
 from tidings.pipeline.sweep.grid import points_of
 from tidings.scheduling import POLICIES
-from tidings.studies.about import COURSES_OVER, READ_WITH
+from tidings.studies.about import READ_WITH, SERIES_OVER
 from tidings.studies.judges import JUDGES
-from tidings.studies.report import Result
+from tidings.studies.report import StudyResult
 from tidings.studies.spec import find_study, read_study, study_files
 
 PROJECT = Path(__file__).parents[2]
@@ -169,6 +169,6 @@ def test_each_study_on_the_page_is_accepted_and_the_page_names_all_that_there_is
         assert points_of(study.spec)
         xs.append(study.about.x)
     assert xs == ["links.failure_probability", "subscriber", "time"]
-    named = {*JUDGES, *Result.__struct_fields__, *READ_WITH, *(f'"{x}"' for x in COURSES_OVER)}
+    named = {*JUDGES, *StudyResult.__struct_fields__, *READ_WITH, *(f'"{x}"' for x in SERIES_OVER)}
     named |= {metric for metrics in MEASURES.values() for metric in metrics}
     assert {name for name in named if f"`{name}`" not in page} == set()

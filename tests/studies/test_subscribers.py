@@ -11,7 +11,7 @@ from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.question import Question
 from tidings.pipeline.sweep.grid import points_of
 from tidings.studies.figures.figure import draw
-from tidings.studies.report import Result, result_of, write
+from tidings.studies.report import StudyResult, result_of, write
 from tidings.studies.spec import Study, read_study
 
 SCENARIO = """
@@ -68,7 +68,7 @@ def a_study(folder: Path, more: str = "", scenario: str = SCENARIO, study: str =
     return read_study(folder / "loss.toml")
 
 
-def a_result(study: Study) -> Result:
+def a_result(study: Study) -> StudyResult:
     """Of direct 0.1 everywhere, of d-tree nothing but at s5.t1."""
     rows = [
         (setting, strategy, "loss_ratio", x, 0.1 if strategy == "direct" else 0.02 * (x == "s5.t1"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.live import Overlay, eventually
 
 from tidings.pipeline.source.log_client import LogClient
-from tidings.pipeline.source.publisher import Publisher
+from tidings.pipeline.source.publisher import MqttPublisher
 
 ORDERS = {"name": "orders", "topic": "orders/#", "flush_s": 0.02}
 RESULTS = {"name": "results", "topic": "results/#", "flush_s": 0.02}
@@ -33,7 +33,7 @@ class Shop:
         """Publishes, and waits until it is logged."""
         before = self.next()
         stated = tuple((name.replace("_", "-"), text) for name, text in pairs.items())
-        with Publisher(self.mqtt, 1.0) as publisher:
+        with MqttPublisher(self.mqtt, 1.0) as publisher:
             for payload in payloads:
                 publisher.publish(topic, payload.encode(), stated)
             publisher.finish()

@@ -45,7 +45,7 @@ def analyse(
     """
     from tidings.files.folders import writable_folder
     from tidings.pipeline.analyse.job import analyse as run_analysis
-    from tidings.pipeline.analyse.spark_settings import is_little
+    from tidings.pipeline.analyse.spark_settings import is_small
     from tidings.pipeline.session import spark_session
     from tidings.traces.intake import take_in
 
@@ -55,7 +55,7 @@ def analyse(
     if out is not None:
         writable_folder(out, "--out")
     with working(quiet or json, f"Analysing {traces}"):
-        brief = is_little(intake.size_bytes())
+        brief = is_small(intake.size_bytes())
         spark = spark_session(master, "tidings analyse", settings(conf), brief)
         analysis = run_analysis(spark, traces, "age" if age else "clock", window_s, intake)
         written = [] if out is None else _written(analysis, out)

@@ -35,8 +35,8 @@ def compact(
         print(msgspec.json.encode({"traces": str(traces), **msgspec.structs.asdict(done)}).decode())
         return
     console = Console(markup=False)
-    said = f"Gathered {done.segments:,} segments ({done.rows:,} rows) in {len(done.files)} files"
-    console.print(f"{said}; {done.left:,} newer ones stay as they are.", soft_wrap=True)
+    found = f"Gathered {done.segments:,} segments ({done.rows:,} rows) in {len(done.files)} files"
+    console.print(f"{found}; {done.left:,} newer ones stay as they are.", soft_wrap=True)
     if done.cleared:
         earlier = f"{done.cleared:,} that an earlier compaction had gathered"
         console.print(f"Removed {earlier} before it was stopped.", soft_wrap=True)

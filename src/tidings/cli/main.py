@@ -43,7 +43,7 @@ app = typer.Typer(
     """,
 )
 # One line each in the list of commands, which would cut longer ones off.
-for command, said in (
+for command, summary in (
     (up, "Bring a scenario up on this machine, with real brokers."),
     (simulate, "Run one scenario in the simulator and print how it went."),
     (sweep, "Simulate every point of a grid, on all cores or a cluster."),
@@ -53,7 +53,7 @@ for command, said in (
     (learn, "Learn how every link behaves from what was measured."),
     (broker, "Run one broker of an overlay, from one file."),
 ):
-    app.command(short_help=said)(command)
+    app.command(short_help=summary)(command)
 app.add_typer(study, name="study", short_help="Make a paper's figure again and judge its claims.")
 
 

@@ -15,8 +15,8 @@ from tidings.cli.progress import ended_by_sigterm, progress
 from tidings.cli.spark_options import Conf, Master, settings
 
 if TYPE_CHECKING:
-    from tidings.pipeline.sweep.job import Report
-    from tidings.studies.report import Result
+    from tidings.pipeline.sweep.job import SweepReport
+    from tidings.studies.report import StudyResult
 
 FAILED, INTERRUPTED = 1, 130
 WIDEST = 400  # characters of a table
@@ -113,7 +113,7 @@ def run_study(
         raise typer.Exit(INTERRUPTED if report.interrupted else FAILED)
 
 
-def _tell(report: Report, command: str) -> None:
+def _tell(report: SweepReport, command: str) -> None:
     """What did not run, and how to go on."""
     errors = Console(stderr=True)
     for failure in report.failures:
@@ -121,11 +121,11 @@ def _tell(report: Report, command: str) -> None:
         errors.print(what, markup=False, soft_wrap=True)
     if report.interrupted or report.failures:
         there = report.kept + report.ran
-        said = f"{there} of {report.points} points are in {report.out}."
-        errors.print(f"{said} To run the others: {command}", markup=False, soft_wrap=True)
+        done = f"{there} of {report.points} points are in {report.out}."
+        errors.print(f"{done} To run the others: {command}", markup=False, soft_wrap=True)
 
 
-def _show(result: Result, written: Path, drawn: Path, name: str) -> None:
+def _show(result: StudyResult, written: Path, drawn: Path, name: str) -> None:
     from tidings.cli.screens.study import claims_table, metric_tables
 
     console = Console()

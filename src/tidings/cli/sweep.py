@@ -19,7 +19,7 @@ from tidings.core.errors import TidingsError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tidings.pipeline.sweep.job import Report
+    from tidings.pipeline.sweep.job import SweepReport
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -65,7 +65,7 @@ def sweep(
         raise typer.Exit(INTERRUPTED if report.interrupted else FAILED)
 
 
-def _result(report: Report, study: pd.DataFrame | None) -> dict[str, Any]:
+def _result(report: SweepReport, study: pd.DataFrame | None) -> dict[str, Any]:
     table = [] if study is None else records(study)
     return msgspec.structs.asdict(report) | {"metrics": table}
 
@@ -77,7 +77,7 @@ def _command(spec: Path, out: str, master: str | None, conf: list[str] | None) -
     return " ".join((f"tidings sweep {spec} --out {out}", *options))
 
 
-def _show(report: Report, study: pd.DataFrame | None, again: str) -> None:
+def _show(report: SweepReport, study: pd.DataFrame | None, again: str) -> None:
     console, errors = Console(), Console(stderr=True)
     if study is not None:
         console.print(study_table(report.study, study))

@@ -157,17 +157,17 @@ def _speak(planned: Plan, traffic: Traffic, started_at: float) -> None:
     """Every publisher speaks when the scenario says."""
     clients = {client.name: client for client in traffic.clients}
     for index, publisher in enumerate(planned.load.publishers):
-        said = publications(planned.scenario, index, publisher)
-        traffic.speak(clients[_publisher(index)], _packets(publisher, said, started_at))
+        own = publications(planned.scenario, index, publisher)
+        traffic.speak(clients[_publisher(index)], _packets(publisher, own, started_at))
 
 
 def _packets(
-    publisher: Speaker, said: Iterator[Publication], started_at: float
+    publisher: Speaker, own: Iterator[Publication], started_at: float
 ) -> Iterator[tuple[float, bytes]]:
     """What one publisher says, as packets with their instants; often it is the same again."""
     payload, packet = bytes(publisher.payload_bytes), lru_cache(maxsize=1)(publication)
-    for what in said:
-        yield started_at + what.at, packet(publisher.topic, payload, what.contract, what.properties)
+    for each in own:
+        yield started_at + each.at, packet(publisher.topic, payload, each.contract, each.properties)
 
 
 async def _watch(

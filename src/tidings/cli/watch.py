@@ -16,7 +16,7 @@ from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tidings.pipeline.watch.job import Watch
-    from tidings.pipeline.watch.violations import Herald, Window
+    from tidings.pipeline.watch.violations import ViolationPublisher, Window
 
 MEMORY = ".watch"  # below the traces, where other readers pass it over
 
@@ -72,14 +72,14 @@ def watch(
 
     timing = checked_timing(Timing(window_s, watermark_s, wait_s, "age" if age else "clock"))
     _check(traces, target, once)
-    herald = _herald(url, target)
+    violations = _violation_publisher(url, target)
     memory = writable_folder(checkpoint or traces / MEMORY, "--checkpoint")
     screen: Screen = JsonScreen(target) if json else TableScreen(Console(), traces, target)
 
     def found(windows: list[Window]) -> None:
         screen.show(windows)
-        if herald is not None:
-            herald.tell(windows)
+        if violations is not None:
+            violations.publish(windows)
 
     spark = spark_session(master, "tidings watch", settings(conf))
     with screen, ended_by_sigterm():
@@ -90,8 +90,8 @@ def watch(
             pass  # the way in which it ends
         finally:
             watching.stop()
-            if herald is not None:
-                herald.end()
+            if violations is not None:
+                violations.end()
     screen.end(watching.status, memory)
 
 
@@ -118,10 +118,10 @@ def _check(traces: Path, target: float, once: bool) -> None:
         _warn(f"{traces} is not there yet; waiting for a broker that writes to it.")
 
 
-def _herald(url: str, target: float) -> Herald | None:
-    from tidings.pipeline.watch.violations import Herald
+def _violation_publisher(url: str, target: float) -> ViolationPublisher | None:
+    from tidings.pipeline.watch.violations import ViolationPublisher
 
-    return Herald(url, target, _warn) if url else None
+    return ViolationPublisher(url, target, _warn) if url else None
 
 
 def _warn(problem: str) -> None:

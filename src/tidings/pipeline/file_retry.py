@@ -1,8 +1,8 @@
-"""What if Spark stumbles over a file that was good a moment ago?
+"""What if Spark fails at a file that was good a moment ago?
 
-Compaction may have gathered it, so that its rows are elsewhere; or its footer promised pages that
-are not there. In either case the folder is looked at again, all rows are read if need be to find
-the bad file, and the work begins anew with what is left. Anything else is told in one line.
+Compaction may have gathered the file, so that its rows are elsewhere; or its footer promises pages
+that are not there. In either case the folder is looked at again, all rows are read if need be to
+find the bad file, and the work begins again with what is left. Any other error is said in one line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidings.traces.intake import Intake, read_through, take_in
 T = TypeVar("T")
 
 
-def despite_stumbles(folder: Path, intake: Intake, purpose: str, work: Callable[[Intake], T]) -> T:
+def with_file_retry(folder: Path, intake: Intake, purpose: str, work: Callable[[Intake], T]) -> T:
     """What `work` makes of the files; `purpose` is for a person: Spark could not ... the folder."""
     looks = 1
     while True:
@@ -27,21 +27,21 @@ def despite_stumbles(folder: Path, intake: Intake, purpose: str, work: Callable[
         except TidingsError:
             raise
         except Exception as error:  # of Spark's Python side, its Java side, or what joins them
-            again = _looked_again(folder, intake) if looks < LOOKS else None
+            again = _other_files(folder, intake) if looks < LOOKS else None
             if again is None:
-                raise stumbled(purpose, folder, error) from error
+                raise spark_error(purpose, folder, error) from error
             intake, looks = again, looks + 1
 
 
-def stumbled(purpose: str, path: Path, error: Exception) -> TidingsError:
+def spark_error(purpose: str, path: Path, error: Exception) -> TidingsError:
     """What Spark says in a hundred lines, in one."""
     problem = str(error).strip().partition("\n")[0]
     return TidingsError(f"Spark could not {purpose} {path}: {problem}")
 
 
-def _looked_again(folder: Path, before: Intake) -> Intake | None:
+def _other_files(folder: Path, before: Intake) -> Intake | None:
     """What can be read of a folder now; None if all that was read before is there and good. New
-    files are no reason to begin anew: brokers may be writing."""
+    files are no reason to begin again: brokers may be writing."""
     read = _files(before)
     is_there = all(file.exists() for file in read)
     again = read_through(folder) if is_there else take_in(folder)

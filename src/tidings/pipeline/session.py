@@ -43,6 +43,8 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = f"-Dlog4j2.configurationFile={QUIET_LOGS.as_uri()}"
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
+StartSpark = Callable[[], SparkSession]  # called only if there is work for Spark
+
 EVERYWHERE = {
     JAVA_OPTIONS: QUIET,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -91,8 +93,8 @@ def _started(settings: SparkConf, master: str) -> SparkSession:
         return SparkSession.builder.config(conf=settings).getOrCreate()
     except Exception as error:  # of Python's side, of Java's, or of what joins them
         problem = re.search(r"^(?:\w+\.)+\w+(?:Error|Exception): (.+)", str(error), re.MULTILINE)
-        said = problem[1] if problem else str(error).strip().partition("\n")[0]
-        raise TidingsError(f"Spark could not start with the master {master}: {said}") from error
+        text = problem[1] if problem else str(error).strip().partition("\n")[0]
+        raise TidingsError(f"Spark could not start with the master {master}: {text}") from error
 
 
 def _start_java(settings: SparkConf) -> None:

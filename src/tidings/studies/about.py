@@ -1,7 +1,7 @@
 """What does the figure of a study show? Its axes, its metrics, and what it says of itself.
 
 The x of a figure is a parameter of the grid, whose metrics are numbers of whole runs, or one of
-`COURSES_OVER`: then each run gives a course of its own, and the grid makes lines only.
+`SERIES_OVER`: then each run gives a series of its own, and the grid makes lines only.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from tidings.pipeline.analyse.question import DELAYS_S, LATENESS_RATIOS, Over
 from tidings.pipeline.sweep.measure import STRATEGY
 
 LATENESS, SUBSCRIBER, DELAY, TIME = "lateness", "subscriber", "delay", "time"
-COURSES_OVER: dict[str, Over] = {
+SERIES_OVER: dict[str, Over] = {
     LATENESS: "lateness",
     SUBSCRIBER: "subscriber",
     DELAY: "delay",
     TIME: "time",
 }
 
-# Which of the fields that only courses have is read with which x.
+# The fields that are only for series, each with the x that it is for.
 READ_WITH = {"at": (LATENESS, DELAY), "bin_s": (TIME,), "subscriber": (DELAY, TIME)}
 BIN_S = 10.0
 
 Scale = Literal["linear", "log"]
-Positive = Annotated[float, Meta(gt=0, le=1e9)]
+PositiveFinite = Annotated[float, Meta(gt=0, le=1e9)]
 
 
 class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -40,13 +40,13 @@ class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     y_scale: Scale = "linear"
     lines: str = STRATEGY  # of the grid: each value is what claims and results call a strategy
     only: dict[str, dict[str, Any]] = field(default_factory=dict)  # by metric: values of the grid
-    subscriber: str | None = None  # the one whose course it is; absent: all together
-    at: Annotated[tuple[Positive, ...], Meta(min_length=1)] | None = None  # where it is read
-    bin_s: Positive | None = None  # how long a stretch of time is
+    subscriber: str | None = None  # the one whose series it is; absent: all together
+    at: Annotated[tuple[PositiveFinite, ...], Meta(min_length=1)] | None = None  # where it is read
+    bin_s: PositiveFinite | None = None  # how long a stretch of time is
 
     def over(self) -> Over:
         """What the metrics of a run are spread over."""
-        return COURSES_OVER.get(self.x, "run")
+        return SERIES_OVER.get(self.x, "run")
 
     def places(self) -> tuple[float, ...]:
         """Where a distribution is read; nowhere, if the figure shows none."""

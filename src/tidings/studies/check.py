@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.question import MEASURES
 from tidings.pipeline.sweep.grid import Spec
-from tidings.studies.about import COURSES_OVER, READ_WITH, SUBSCRIBER, About
-from tidings.studies.claims import COURSES, EVERY, Claim
+from tidings.studies.about import READ_WITH, SERIES_OVER, SUBSCRIBER, About
+from tidings.studies.claims import EVERY, TRENDS, Claim
 
 if TYPE_CHECKING:
     from tidings.studies.spec import Study
@@ -26,10 +26,10 @@ def check_figure(about: About, spec: Spec) -> None:
     if about.lines not in grid:
         raise ConfigError(source, "grid", list(grid), f"a grid with {about.lines}")
     parameters = [name for name in grid if name not in (about.lines, SEED)]
-    _among(about.x, (*parameters, *COURSES_OVER), source, "study.x")
+    _among(about.x, (*parameters, *SERIES_OVER), source, "study.x")
     if about.x in grid and not all(isinstance(value, int | float) for value in grid[about.x]):
         raise ConfigError(source, f"grid.{about.x}", grid[about.x], "numbers, as they are on x")
-    _check_course(about, source)
+    _check_series(about, source)
     for metric in about.metrics:
         _among(metric, MEASURES[about.over()], source, "study.metrics")
         _check_part(metric, about, spec)
@@ -43,7 +43,7 @@ def check_claims(study: Study) -> None:
     for claim in study.claims:
         _check_sides(claim, study)
         _check_rule(claim, source)
-        if study.about.x == SUBSCRIBER and claim.kind in COURSES:
+        if study.about.x == SUBSCRIBER and claim.kind in TRENDS:
             accepted = "near, at least or at most, as subscribers have no order"
             raise ConfigError(source, f"claim {claim.id}: kind", claim.kind, accepted)
     for name, times in Counter(claim.id for claim in study.claims).items():
@@ -51,8 +51,8 @@ def check_claims(study: Study) -> None:
             raise ConfigError(source, "claim.id", name, "an id that no other claim has")
 
 
-def _check_course(about: About, source: str) -> None:
-    """What says how a course is read belongs to a figure that has one."""
+def _check_series(about: About, source: str) -> None:
+    """Fields that say how a series is read belong to a figure that shows one."""
     for name, xs in READ_WITH.items():
         value = getattr(about, name)
         if value is not None and about.x not in xs:
@@ -95,10 +95,10 @@ def _check_rule(claim: Claim, source: str) -> None:
     place = f"claim {claim.id}"
     if claim.minus and claim.over:
         raise ConfigError(source, f"{place}: over", claim.over, "minus or over, not both")
-    if claim.kind not in COURSES and isnan(claim.expected()):
+    if claim.kind not in TRENDS and isnan(claim.expected()):
         accepted = f"a number to be {claim.kind}, as the paper's figure is in words"
         raise ConfigError(source, f"{place}: value", claim.value, accepted)
-    if claim.kind in COURSES and claim.x != EVERY and not isinstance(claim.x, tuple):
+    if claim.kind in TRENDS and claim.x != EVERY and not isinstance(claim.x, tuple):
         raise ConfigError(source, f"{place}: x", claim.x, f"several x, to be {claim.kind}")
 
 

@@ -26,16 +26,16 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from tidings.studies.judges import JUDGES, Series
-from tidings.studies.wording import Form, X, shown, told
+from tidings.studies.judges import JUDGES, SeriesOfStrategies
+from tidings.studies.wording import Form, X, number_text, x_text
 
-Kind = Literal["near", "at least", "at most", "rising", "falling", "flat", "peaking"]
+ClaimKind = Literal["near", "at least", "at most", "rising", "falling", "flat", "peaking"]
 Verdict = Literal["holds", "does not hold", "not judged"]
 EVERY = "every"
-COURSES = ("rising", "falling", "flat", "peaking")  # about all x together; they expect no number
+TRENDS = ("rising", "falling", "flat", "peaking")  # about all x together; they expect no number
 
 
-class Key(NamedTuple):
+class MeanKey(NamedTuple):
     """Where a mean over topologies is looked up."""
 
     setting: str
@@ -59,7 +59,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     paper: float | str
     metric: str
     strategy: str | Annotated[tuple[str, ...], Meta(min_length=1)]
-    kind: Kind
+    kind: ClaimKind
     section: str = ""  # absent: the study's
     setting: str = ""  # absent: the study's first
     x: X | Annotated[tuple[X, ...], Meta(min_length=1)] = EVERY
@@ -84,16 +84,16 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return nan if isinstance(self.paper, str) else self.paper
 
     def form(self) -> Form:
-        """What our number is; of a course, how far it goes."""
-        if self.minus or self.kind in COURSES:
+        """What our number is; of a trend, how far it goes."""
+        if self.minus or self.kind in TRENDS:
             return "difference"
         return "factor" if self.over else "value"
 
-    def sides(self, strategy: str, x: X) -> Iterator[Key]:
+    def sides(self, strategy: str, x: X) -> Iterator[MeanKey]:
         """The one or two means that our number is made of."""
-        yield Key(self.setting, strategy, self.metric, x)
+        yield MeanKey(self.setting, strategy, self.metric, x)
         if other := self.minus or self.over:
-            yield Key(
+            yield MeanKey(
                 self.setting if other.setting is None else other.setting,
                 other.strategy or strategy,
                 other.metric or self.metric,
@@ -113,9 +113,9 @@ class Finding(Struct, frozen=True):
     why: str
 
 
-def judge(claim: Claim, means: Mapping[Key, float], every: tuple[X, ...]) -> Finding:
+def judge(claim: Claim, means: Mapping[MeanKey, float], every: tuple[X, ...]) -> Finding:
     """The verdict on a claim; `every` is each x of its setting."""
-    series: Series = {}
+    series: SeriesOfStrategies = {}
     for strategy in claim.strategies():
         for x in claim.xs(every):
             keys = tuple(claim.sides(strategy, x))
@@ -123,11 +123,11 @@ def judge(claim: Claim, means: Mapping[Key, float], every: tuple[X, ...]) -> Fin
                 return _finding(claim, None, "not judged", f"This run has no {_named(missing[0])}.")
             series.setdefault(strategy, []).append((x, _number(claim, *(means[k] for k in keys))))
     holds, ours, where = JUDGES[claim.kind](series, claim.expected(), claim.tolerance)
-    number = f"{shown(ours, claim.metric, claim.form())} ({where})"
+    number = f"{number_text(ours, claim.metric, claim.form())} ({where})"
     if holds:
         return _finding(claim, ours, "holds", f"{number} is {_wanted(claim)}.")
-    said = f"{number} is not {_wanted(claim)}. {claim.why}".strip()
-    return _finding(claim, ours, "does not hold", said)
+    why = f"{number} is not {_wanted(claim)}. {claim.why}".strip()
+    return _finding(claim, ours, "does not hold", why)
 
 
 def _number(claim: Claim, mean: float, other: float = nan) -> float:
@@ -140,14 +140,14 @@ def _number(claim: Claim, mean: float, other: float = nan) -> float:
 
 def _wanted(claim: Claim) -> str:
     """What the verdict is about, as the end of a sentence."""
-    margin = shown(claim.tolerance, claim.metric, "factor" if claim.over else "margin")
+    margin = number_text(claim.tolerance, claim.metric, "factor" if claim.over else "margin")
     if claim.kind == "flat":
         return f"flat within {margin}"
     if claim.kind == "peaking":
         return "a peak that it falls from" + (f" (by {margin})" if claim.tolerance else "")
-    if claim.kind in COURSES:
+    if claim.kind in TRENDS:
         return f"{claim.kind} at every step" + (f" (within {margin})" if claim.tolerance else "")
-    expected = shown(claim.expected(), claim.metric, claim.form())
+    expected = number_text(claim.expected(), claim.metric, claim.form())
     return f"{claim.kind} {expected}" + (f" (within {margin})" if claim.tolerance else "")
 
 
@@ -155,6 +155,6 @@ def _finding(claim: Claim, ours: float | None, verdict: Verdict, why: str) -> Fi
     return Finding(claim.id, claim.section, claim.text, claim.paper, ours, verdict, why)
 
 
-def _named(key: Key) -> str:
+def _named(key: MeanKey) -> str:
     place = f" in setting {key.setting}" if key.setting else ""
-    return f"{key.metric} of {key.strategy} at {told(key.x)}{place}"
+    return f"{key.metric} of {key.strategy} at {x_text(key.x)}{place}"

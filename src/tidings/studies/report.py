@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tidings.files.folders import replaced
 from tidings.pipeline.sweep.grid import Point
-from tidings.studies.claims import Finding, Key, judge
+from tidings.studies.claims import Finding, MeanKey, judge
 from tidings.studies.spec import Study
 from tidings.studies.wording import X
 
@@ -28,11 +28,11 @@ class Mean(Struct, frozen=True):
     runs: int  # one on each topology
     setting: str | UnsetType = UNSET  # only in a study that has settings
 
-    def key(self) -> Key:
-        return Key(self.setting or "", self.strategy, self.metric, self.x)
+    def key(self) -> MeanKey:
+        return MeanKey(self.setting or "", self.strategy, self.metric, self.x)
 
 
-class Result(Struct, frozen=True):
+class StudyResult(Struct, frozen=True):
     study: str
     quick: bool
     title: str
@@ -52,13 +52,13 @@ class Result(Struct, frozen=True):
         return f"{kind}: {self.topologies} seeds, {length} each"
 
 
-def result_of(study: Study, points: list[Point], table: pd.DataFrame) -> Result:
+def result_of(study: Study, points: list[Point], table: pd.DataFrame) -> StudyResult:
     """The argument, from the means over topologies of `pipeline.sweep.measure`."""
     about, rows = study.about, table[table["metric"].isin(study.about.metrics)]
     found = {mean.key(): mean for mean in map(_mean, rows.to_dict("records"))}
     ordered = [found[key] for key in _keys(study) if key in found]
     means = {mean.key(): mean.mean for mean in ordered}
-    return Result(
+    return StudyResult(
         study.name,
         study.quick,
         about.title,
@@ -71,7 +71,7 @@ def result_of(study: Study, points: list[Point], table: pd.DataFrame) -> Result:
     )
 
 
-def write(result: Result, path: Path) -> Path:
+def write(result: StudyResult, path: Path) -> Path:
     """The object as JSON; the file is whole or not there."""
     text = msgspec.json.format(msgspec.json.encode(result), indent=1)
     return replaced(path, lambda draft: draft.write_bytes(text))
@@ -83,10 +83,10 @@ def _mean(row: dict[str, Any]) -> Mean:
     return Mean(row["strategy"], row["x"], row["metric"], row["mean"], ci, row["runs"], setting)
 
 
-def _keys(study: Study) -> list[Key]:
+def _keys(study: Study) -> list[MeanKey]:
     """Every point that the figure can have, in the order of the file."""
     return [
-        Key(setting, strategy, metric, x)
+        MeanKey(setting, strategy, metric, x)
         for metric in study.about.metrics
         for setting in study.settings()
         for strategy in study.strategies(setting)

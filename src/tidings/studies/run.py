@@ -8,38 +8,40 @@ from pathlib import Path
 
 import pandas as pd
 
-from tidings.pipeline.sweep.grid import Point, points_of
-from tidings.pipeline.sweep.job import Progress, Report, sweep
-from tidings.pipeline.sweep.measure import STRATEGY, Session, measure, over_topologies
+from tidings.pipeline.session import StartSpark
+from tidings.pipeline.sweep.grid import Point, Progress, points_of
+from tidings.pipeline.sweep.job import SweepReport, sweep
+from tidings.pipeline.sweep.measure import STRATEGY, measure, over_topologies
 from tidings.studies.about import SUBSCRIBER
-from tidings.studies.report import Result, result_of
+from tidings.studies.report import StudyResult, result_of
 from tidings.studies.spec import Study
 
-# Named work, and a way to tell how much of it is done.
-Watch = Callable[[str], AbstractContextManager[Progress]]
+# Takes the name of some work, and gives what is called with how much of it is done.
+ShowProgress = Callable[[str], AbstractContextManager[Progress]]
 
 
-def run(study: Study, out: Path, session: Session, watch: Watch) -> tuple[Report, Result | None]:
+def run(
+    study: Study, out: Path, start_spark: StartSpark, show_progress: ShowProgress
+) -> tuple[SweepReport, StudyResult | None]:
     """Simulate and measure what is missing, then argue; the same call goes on after an interrupt.
 
     There is no result if it was interrupted or nothing ran; what failed is missing in it.
     """
     name, points = study.spec.name, points_of(study.spec)
-    with watch(name) as tell:
-        report = sweep(study.spec, out, session, tell, points)
+    with show_progress(name) as tell:
+        report = sweep(study.spec, out, start_spark, tell, points)
     if report.interrupted or len(report.failures) == report.points:
         return report, None
-    with watch(f"{name}, metrics") as tell:
-        measured = measure(session, out, name, points, study.question(), tell)
-    shown, lines = shown_of(measured, study, points), lines_of(study, points)
-    table = over_topologies(
-        shown, lines, study.axis.labels if study.about.x == SUBSCRIBER else None
-    )
+    with show_progress(f"{name}, metrics") as tell:
+        measured = measure(start_spark, out, name, points, study.question(), tell)
+    labels = study.axis.labels if study.about.x == SUBSCRIBER else None
+    in_figure = rows_in_figure(measured, study, points)
+    table = over_topologies(in_figure, lines_of(study, points), labels)
     return report, result_of(study, points, table)
 
 
-def shown_of(measured: pd.DataFrame, study: Study, points: list[Point]) -> pd.DataFrame:
-    """Without metrics of runs that lie outside the part of the grid that the figure shows."""
+def rows_in_figure(measured: pd.DataFrame, study: Study, points: list[Point]) -> pd.DataFrame:
+    """Without the metrics of runs that are not in the part of the grid that the figure shows."""
     outside = {
         (point.name, metric)
         for metric, part in study.about.only.items()
@@ -51,7 +53,7 @@ def shown_of(measured: pd.DataFrame, study: Study, points: list[Point]) -> pd.Da
 
 
 def lines_of(study: Study, points: list[Point]) -> pd.DataFrame:
-    """Where each run belongs in the figure; a course finds its x itself."""
+    """Where each run belongs in the figure; a series has its own x."""
     about = study.about
     lines = pd.DataFrame(
         {

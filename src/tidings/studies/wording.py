@@ -49,7 +49,7 @@ def unit(metric: str) -> Unit:
     return Unit("ms", 1000, 1) if metric.endswith("_s") else Unit("", 1, 3)
 
 
-def shown(number: float, metric: str, form: Form = "value") -> str:
+def number_text(number: float, metric: str, form: Form = "value") -> str:
     """A number of a metric, with its unit."""
     if form == "factor":
         return f"{number:.3f} times"
@@ -60,6 +60,6 @@ def shown(number: float, metric: str, form: Form = "value") -> str:
     return f"{factor * number:{sign},.{decimals}f} {name}".rstrip()
 
 
-def told(x: X) -> str:
+def x_text(x: X) -> str:
     """A place on the x axis."""
     return x if isinstance(x, str) else f"{x:g}"

@@ -55,8 +55,8 @@ def parquet_files(folder: Path) -> Iterator[Path]:
     """
     found = []
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if _is_shown(name)]
-        found += [Path(place, n) for n in names if n.endswith(".parquet") and _is_shown(n)]
+        folders[:] = [name for name in folders if _is_visible(name)]
+        found += [Path(place, n) for n in names if n.endswith(".parquet") and _is_visible(n)]
     return iter(sorted(found))
 
 
@@ -92,5 +92,5 @@ def check_version(file: Path, metadata: Mapping[bytes, bytes] | None) -> None:
         raise ConfigError(str(file), "the version of its trace rows", version, accepted)
 
 
-def _is_shown(name: str) -> bool:
+def _is_visible(name: str) -> bool:
     return not name.startswith((".", "_"))

@@ -30,13 +30,13 @@ from tidings.core.trace import LinkChanged, Probed, Published, arrow_schema
 from tidings.pipeline.analyse import job
 from tidings.pipeline.analyse.job import Analysis, analyse, write
 from tidings.pipeline.analyse.spark_settings import (
-    AT_ONCE,
     BROADCAST_BELOW,
     FALLBACK,
     LARGE_BYTES,
-    LITTLE_BYTES,
+    LITTLE_PLANNING,
     PARTITIONS,
-    sparing,
+    SMALL_BYTES,
+    settings_for_size,
 )
 from tidings.pipeline.trace_frames import Traces, read_intake, read_traces
 from tidings.pipeline.transforms import served
@@ -294,14 +294,14 @@ def broken_inside(file: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("size_bytes", "wanted"),
-    [(1000, AT_ONCE), (LITTLE_BYTES, {}), (LARGE_BYTES, {BROADCAST_BELOW: "-1"})],
+    [(1000, LITTLE_PLANNING), (SMALL_BYTES, {}), (LARGE_BYTES, {BROADCAST_BELOW: "-1"})],
 )
 def test_settings_fit_the_size_of_a_folder_and_end_with_its_analysis(
     spark: SparkSession, size_bytes: int, wanted: dict[str, str]
 ) -> None:
-    names = {*AT_ONCE, BROADCAST_BELOW, PARTITIONS, FALLBACK}
+    names = {*LITTLE_PLANNING, BROADCAST_BELOW, PARTITIONS, FALLBACK}
     before = {name: spark.conf.get(name) for name in names}
-    with sparing(spark, size_bytes):
+    with settings_for_size(spark, size_bytes):
         during = {name: spark.conf.get(name) for name in names}
     assert wanted.items() <= during.items()
     assert (during == before) == (not wanted)

@@ -42,7 +42,7 @@ from tidings.pipeline.source.log_client import LogClient, LogLoss, log_place
 from tidings.pipeline.source.log_options import LogOptions, log_options
 from tidings.pipeline.source.log_reader import LogReader, LogStreamReader
 from tidings.pipeline.source.log_rows import RowMaker
-from tidings.pipeline.source.publisher import Publisher, PublishError
+from tidings.pipeline.source.publisher import MqttPublisher, PublishError
 from tidings.pipeline.source.sink import check_columns
 
 
@@ -336,7 +336,7 @@ def test_a_url_that_is_no_log_s_is_named(url: str) -> None:
 @pytest.mark.parametrize("url", ["", "h:1883", "http://h", "mqtt://", "mqtt://h:x", "mqtt://h/t"])
 def test_a_url_that_is_no_broker_s_is_named(url: str) -> None:
     with pytest.raises(ConfigError, match="mqtt://HOST:PORT"):
-        Publisher(url, 0.0)
+        MqttPublisher(url, 0.0)
 
 
 TEXT = StringType()

@@ -28,7 +28,7 @@ from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.trace import Delivered, Published, Row
 from tidings.pipeline.transforms.windows import Timing
 from tidings.pipeline.watch.job import Warn, Watch, finished_windows
-from tidings.pipeline.watch.violations import Herald, Window
+from tidings.pipeline.watch.violations import ViolationPublisher, Window
 from tidings.pipeline.watch.wishes import Wishes
 from tidings.traces.files import parquet_files
 from tidings.traces.outcomes import GRAIN_S
@@ -297,46 +297,46 @@ def test_windows_of_deadlines_that_differ_by_little_have_names_of_their_own() ->
 def test_violations_wait_for_a_broker_that_is_away(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     warnings: list[str] = []
-    herald = Herald(f"mqtt://127.0.0.1:{port}", 0.9, warnings.append)
+    publisher = ViolationPublisher(f"mqtt://127.0.0.1:{port}", 0.9, warnings.append)
     bad = Window("r", "t", 0.1, 0.0, 5.0, 10, 8, 8, 2, 0.2, 0.8, 0.05)
     good = Window("r", "t", 0.1, 5.0, 10.0, 10, 10, 9, 0, 0.0, 0.9, 0.05)
-    herald.tell([bad, good])
-    herald.tell([])
-    assert herald.told == 0
+    publisher.publish([bad, good])
+    publisher.publish([])
+    assert publisher.published == 0
     assert len(warnings) == 1
     with an_overlay(tmp_path, "b1", mqtt_port=port):
         ears = PahoClient(port)
         ears.subscribe("$tidings/violations/t")
-        herald.tell([])
+        publisher.publish([])
         eventually(lambda: ears.messages)
-        herald.tell([])
-        assert herald.told == len(ears.messages) == 1
+        publisher.publish([])
+        assert publisher.published == len(ears.messages) == 1
         ears.close()
 
 
 def test_violations_that_nobody_took_are_told_at_the_end() -> None:
     (port,) = free_ports(1)
     warnings: list[str] = []
-    herald = Herald(f"mqtt://127.0.0.1:{port}", 0.9, warnings.append)
+    publisher = ViolationPublisher(f"mqtt://127.0.0.1:{port}", 0.9, warnings.append)
     bad = Window("r", "t", 0.1, 0.0, 5.0, 10, 8, 8, 2, 0.2, 0.8, 0.05)
-    herald.tell([bad, bad])
-    herald.end()
+    publisher.publish([bad, bad])
+    publisher.end()
     assert warnings[1:] == ["2 violations were not published."]
 
 
 def test_a_violation_that_fits_no_packet_does_not_hold_up_others(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     warnings: list[str] = []
-    herald = Herald(f"mqtt://127.0.0.1:{port}", 0.9, warnings.append)
+    publisher = ViolationPublisher(f"mqtt://127.0.0.1:{port}", 0.9, warnings.append)
     good = Window("r", "t", 0.1, 0.0, 5.0, 10, 8, 8, 2, 0.2, 0.8, 0.05)
     unfit = msgspec.structs.replace(good, run="r" * 2_000_000)  # brokers take 1 MiB
     with an_overlay(tmp_path, "b1", mqtt_port=port):
         ears = PahoClient(port)
         ears.subscribe("$tidings/violations/t")
-        herald.tell([unfit, good])
+        publisher.publish([unfit, good])
         eventually(lambda: ears.messages)
         ears.close()
-    herald.end()
-    assert (herald.told, herald.given_up) == (1, 1)
+    publisher.end()
+    assert (publisher.published, publisher.given_up) == (1, 1)
     assert "given up" in warnings[0]
     assert warnings[1:] == ["1 violation was not published."]

@@ -10,14 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tidings.studies.claims import Finding
-from tidings.studies.report import Mean, Result
-from tidings.studies.wording import TITLES, Unit, X, told, unit
+from tidings.studies.report import Mean, StudyResult
+from tidings.studies.wording import TITLES, Unit, X, unit, x_text
 
-MAX_ROWS = 50  # of a table; a longer course is shown at fewer x, and whole in the figure
+MAX_ROWS = 50  # of a table; a longer series is shown at fewer x, and whole in the figure
 COLOURS = {"holds": "green", "does not hold": "red", "not judged": "yellow"}
 
 
-def metric_tables(result: Result) -> Iterator[Table]:
+def metric_tables(result: StudyResult) -> Iterator[Table]:
     """One row per x, one column per strategy and setting."""
     for metric in dict.fromkeys(mean.metric for mean in result.points):
         means = [mean for mean in result.points if mean.metric == metric]
@@ -32,24 +32,24 @@ def metric_tables(result: Result) -> Iterator[Table]:
         for line in lines:
             table.add_column(line, justify="right")
         for x in every[::step]:
-            table.add_row(told(x), *(_cell(found.get((x, line)), written) for line in lines))
+            table.add_row(x_text(x), *(_cell(found.get((x, line)), written) for line in lines))
         yield table
 
 
-def claims_table(result: Result) -> Table:
+def claims_table(result: StudyResult) -> Table:
     """Every claim with its verdict; the reason stands below what does not hold."""
     table = Table(title="Claims", title_justify="left", box=SIMPLE, show_edge=False)
     table.add_column("verdict", no_wrap=True)
     table.add_column(f"{result.paper} says, and what we have")
     for finding in result.claims:
         verdict = Text(finding.verdict, style=COLOURS[finding.verdict])
-        table.add_row(verdict, _said(finding))
+        table.add_row(verdict, _finding_text(finding))
     return table
 
 
-def _said(finding: Finding) -> Text:
-    said = Text(f"{finding.section} {finding.id}: “{finding.text}”\n")
-    return said.append(finding.why, style="dim" if finding.verdict == "holds" else "")
+def _finding_text(finding: Finding) -> Text:
+    text = Text(f"{finding.section} {finding.id}: “{finding.text}”\n")
+    return text.append(finding.why, style="dim" if finding.verdict == "holds" else "")
 
 
 def _line(mean: Mean) -> str:

@@ -17,7 +17,7 @@ MAX_ROWS = 60  # on a screen; files and --json have all
 LABEL_WIDTH = 24  # a label up to this long is not broken, so that it can be copied
 
 
-class Shown(NamedTuple):
+class MetricFormat(NamedTuple):
     """How a metric is printed: its heading with the unit, a factor, and decimals."""
 
     heading: str
@@ -26,13 +26,13 @@ class Shown(NamedTuple):
 
 
 METRICS = {
-    "delivery_ratio": Shown("delivered\n%", 100, 2),
-    "on_time_ratio": Shown("in time\n%", 100, 2),
-    "earnings": Shown("earned", 1, 0),
-    "packets_per_subscriber": Shown("packets per\nsubscriber", 1, 2),
-    "deadline_s": Shown("deadline\nms", 1000, 1),
-    "delay_p50_s": Shown("median\nms", 1000, 1),
-    "delay_p95_s": Shown("95 %\nms", 1000, 1),
+    "delivery_ratio": MetricFormat("delivered\n%", 100, 2),
+    "on_time_ratio": MetricFormat("in time\n%", 100, 2),
+    "earnings": MetricFormat("earned", 1, 0),
+    "packets_per_subscriber": MetricFormat("packets per\nsubscriber", 1, 2),
+    "deadline_s": MetricFormat("deadline\nms", 1000, 1),
+    "delay_p50_s": MetricFormat("median\nms", 1000, 1),
+    "delay_p95_s": MetricFormat("95 %\nms", 1000, 1),
 }
 
 
@@ -41,8 +41,8 @@ def study_table(title: str, study: pd.DataFrame) -> Table:
     labels = list(study.columns[: study.columns.get_loc("seeds") + 1])
     labels = [name for name in labels if "." in name or study[name].nunique() > 1]
     seeds = "" if "seeds" in labels else f" over {study['seeds'].iloc[0]} seeds"
-    shown = study.drop(columns="delay_p50_s")  # so that it fits a narrow terminal
-    return metrics_table(f"{title}: means{seeds} ± 95 % confidence", shown, labels)
+    narrow = study.drop(columns="delay_p50_s")  # so that it fits a narrow terminal
+    return metrics_table(f"{title}: means{seeds} ± 95 % confidence", narrow, labels)
 
 
 def metrics_table(title: str, frame: pd.DataFrame, labels: Iterable[str]) -> Table:
@@ -85,7 +85,7 @@ def _cell(row: dict[str, Any], metric: str) -> str:
     if value is None or isnan(value) or isinf(value):
         return "-"
     _, factor, decimals = METRICS[metric]
-    shown = f"{value * factor:.{decimals}f}"
+    text = f"{value * factor:.{decimals}f}"
     if spread is None or isnan(spread):
-        return shown
-    return f"{shown}±{spread * factor:.{decimals}f}"
+        return text
+    return f"{text}±{spread * factor:.{decimals}f}"

@@ -54,15 +54,15 @@ class JsonScreen:
     def show(self, windows: list[Window]) -> None:
         for window in windows:
             violated = window.violates(self._target)
-            said = {"id": window.id, **msgspec.structs.asdict(window), "violated": violated}
-            print(msgspec.json.encode(said).decode(), flush=True)
+            fields = {"id": window.id, **msgspec.structs.asdict(window), "violated": violated}
+            print(msgspec.json.encode(fields).decode(), flush=True)
 
     def report(self, status: Status) -> None:
         pass
 
     def end(self, status: Status, memory: Path) -> None:
-        said = {"end": msgspec.structs.asdict(status), "windows": str(memory / "windows")}
-        print(msgspec.json.encode(said).decode(), flush=True)
+        fields = {"end": msgspec.structs.asdict(status), "windows": str(memory / "windows")}
+        print(msgspec.json.encode(fields).decode(), flush=True)
 
 
 class TableScreen:
@@ -116,11 +116,11 @@ class TableScreen:
             self._live.update(table, refresh=True)
 
     def _table(self, title: str) -> Table:
-        shown = Text(title, "table.title")
-        table = Table(title=shown, title_justify="left", box=SIMPLE, show_edge=False)
+        heading = Text(title, "table.title")
+        table = Table(title=heading, title_justify="left", box=SIMPLE, show_edge=False)
         table.add_column("topic", overflow="fold")
-        for heading in COLUMNS:
-            table.add_column(heading, justify="right")
+        for column in COLUMNS:
+            table.add_column(column, justify="right")
         for window in self._last:
             style = "red" if window.violates(self._target) else None
             table.add_row(Text(window.topic), *_cells(window), style=style)

@@ -25,8 +25,8 @@ from pyspark.sql import functions as F
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.intervals import with_intervals, with_paired_intervals
 from tidings.pipeline.analyse.question import LATENESS_RATIOS
-from tidings.pipeline.analyse.spark_settings import sparing
-from tidings.pipeline.file_retry import despite_stumbles, stumbled
+from tidings.pipeline.analyse.spark_settings import settings_for_size
+from tidings.pipeline.file_retry import spark_error, with_file_retry
 from tidings.pipeline.trace_frames import Traces, all_good, read_intake
 from tidings.pipeline.transforms import metrics, served
 from tidings.pipeline.transforms.cost import cost, discarded
@@ -78,7 +78,7 @@ def analyse(
     """All metrics of the traces in a folder; `intake` is what was found in it, if that is known."""
     sound = take_in(folder) if intake is None else intake
     analysed = partial(_analysed, spark, folder, by, window_s)
-    return despite_stumbles(folder, sound, "analyse", analysed)
+    return with_file_retry(folder, sound, "analyse", analysed)
 
 
 def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
@@ -89,13 +89,13 @@ def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
     try:
         traces = read_intake(spark, folder, intake)
         with (
-            sparing(spark, intake.size_bytes()),
+            settings_for_size(spark, intake.size_bytes()),
             persisted(outcomes(traces).select(*sorted(needed))) as rows,
         ):
             strategies = metrics.per_strategy(rows, traces["published"], traces["carried"])
             study = _study(strategies, traces)
     except Exception as error:
-        raise stumbled("analyse", folder, error) from error
+        raise spark_error("analyse", folder, error) from error
     assert study is not None, f"{folder} is not the folder of a sweep"
     return study[study["study"] == name].reset_index(drop=True)
 
@@ -115,7 +115,7 @@ def _analysed(
     traces = read_intake(spark, folder, intake)
     needed = [name for name in EXAMINED_COLUMNS if name != "hops"]
     with (
-        sparing(spark, intake.size_bytes()),
+        settings_for_size(spark, intake.size_bytes()),
         persisted(examined(traces, by).select(*needed)) as rows,
         persisted(_strategies(rows, traces)) as strategies,
     ):

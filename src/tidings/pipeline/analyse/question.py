@@ -1,4 +1,4 @@
-"""What can be asked of a run? Numbers, or courses over something, of all that it owed or of a part.
+"""What can be asked of a run? Numbers, or series over something, of all that it owed or of a part.
 
 A question says which metrics, and over what they are spread: nothing (a number for the whole run),
 its subscriptions, stretches of its time, or the places where a distribution is read. Answers are

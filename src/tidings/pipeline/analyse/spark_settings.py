@@ -1,25 +1,34 @@
-"""How are more rows analysed than fit into memory, and few rows soon? By Spark's settings.
+"""Which settings of Spark suit the size of a folder? Small ones need speed, large ones memory.
 
-Spark judges what to broadcast by the size of files, where a row of `published` may explode into a
-hundred outcomes; it keeps the percentiles of 128 groups at a time before it sorts; and a partition
-per core, our default on one machine, is for less. Small folders keep these, which are faster. In
-the smallest the time goes into plans, so none is made again while it runs, nor put into Java.
+Large
+-----
+Spark decides by the size of files what it broadcasts, but a row of `published` may explode into a
+hundred outcomes. It keeps the percentiles of 128 groups in memory before it sorts. And one
+partition per core, our default on one machine, holds too much. From `LARGE_BYTES` on these three
+are changed, so that any amount of rows is analysed in any amount of memory. Below that the usual
+settings are faster.
+
+Small
+-----
+Below `SMALL_BYTES` nearly all time goes into planning. So no plan is made again while it runs, and
+none is compiled to Java.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-LITTLE_BYTES = 4_000_000  # of files, up to which all time goes into plans
-LARGE_BYTES = 64_000_000  # of files, from which on memory is spared
+SMALL_BYTES = 4_000_000  # of files
+LARGE_BYTES = 64_000_000  # of files
 PARTITION_BYTES = 8_000_000  # of files, for each partition of what is made of them
 FALLBACK = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
 BROADCAST_BELOW = "spark.sql.autoBroadcastJoinThreshold"
 PARTITIONS = "spark.sql.shuffle.partitions"
-AT_ONCE = {
+NO_BROADCASTS = {BROADCAST_BELOW: "-1"}
+LITTLE_PLANNING = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -27,15 +36,21 @@ AT_ONCE = {
 
 
 @contextmanager
-def sparing(spark: SparkSession, size_bytes: int) -> Iterator[None]:
-    """Settings under which any amount of rows is analysed in any amount of memory, where it is
-    needed, and under which little is analysed soon."""
+def settings_for_size(spark: SparkSession, size_bytes: int) -> Iterator[None]:
+    """The settings that suit files of this size, all together."""
     wanted = dict[str, str]()
-    if is_little(size_bytes):
-        wanted = AT_ONCE
+    if is_small(size_bytes):
+        wanted = LITTLE_PLANNING
     elif size_bytes >= LARGE_BYTES:
         partitions = max(int(spark.conf.get(PARTITIONS) or 1), size_bytes // PARTITION_BYTES)
-        wanted = {FALLBACK: "4", BROADCAST_BELOW: "-1", PARTITIONS: str(partitions)}
+        wanted = {FALLBACK: "4", PARTITIONS: str(partitions)} | NO_BROADCASTS
+    with temporary_settings(spark, wanted):
+        yield
+
+
+@contextmanager
+def temporary_settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """These settings, and afterwards again those that were there before."""
     before = {name: str(spark.conf.get(name)) for name in wanted}
     try:
         for name, value in wanted.items():
@@ -46,6 +61,6 @@ def sparing(spark: SparkSession, size_bytes: int) -> Iterator[None]:
             spark.conf.set(name, value)
 
 
-def is_little(size_bytes: int) -> bool:
-    """Whether Spark has analysed files of this size before it has made itself fast."""
-    return size_bytes < LITTLE_BYTES
+def is_small(size_bytes: int) -> bool:
+    """Whether files of this size are analysed before Spark's compiled code would be any faster."""
+    return size_bytes < SMALL_BYTES

@@ -4,8 +4,8 @@ The input is a trace folder of level `hops`, of either world, or a table of roun
 slice, source, target, rtt_ms). The model is learned from all of it; how well it predicts is tried
 by learning from the first part of the time and predicting the rest.
 
-A file over which Spark stumbles is looked for, set aside and named; rows that were gathered
-meanwhile are found in their new place.
+A file at which Spark fails is looked for, left out and named; rows that were gathered meanwhile are
+found in their new place.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.links.model import LearnedLink, model_table
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.job import persisted
-from tidings.pipeline.file_retry import despite_stumbles, stumbled
-from tidings.pipeline.learn.measurements import TABLE_COLUMNS, Input, Kind, with_files
+from tidings.pipeline.file_retry import spark_error, with_file_retry
+from tidings.pipeline.learn.measurements import TABLE_COLUMNS, Input, InputKind, with_files
 from tidings.pipeline.trace_frames import read_intake
 from tidings.pipeline.transforms.links.delay import (
     delay_figures,
@@ -77,7 +77,7 @@ def learn(spark: SparkSession, given: Input) -> Lesson:
     """All that the input tells of its links."""
     purpose = "learn from"
     if given.intake is not None:
-        return despite_stumbles(
+        return with_file_retry(
             given.path,
             given.intake,
             purpose,
@@ -88,7 +88,7 @@ def learn(spark: SparkSession, given: Input) -> Lesson:
     except TidingsError:
         raise
     except Exception as error:
-        raise stumbled(purpose, given.path, error) from error
+        raise spark_error(purpose, given.path, error) from error
 
 
 def _lesson(spark: SparkSession, given: Input) -> Lesson:
@@ -96,10 +96,10 @@ def _lesson(spark: SparkSession, given: Input) -> Lesson:
     lossy = given.kind == "traces"
     with persisted(watched.samples), persisted(watched.histories):
         pace = transfer(watched.samples)
-        told = delays(watched.samples, pace)
-        with persisted(told), persisted(_hours(told, given.kind)) as hours:
-            _check_answers(told, given.path)
-            known = with_levels(told, hours)
+        one_way = delays(watched.samples, pace)
+        with persisted(one_way), persisted(_hours(one_way, given.kind)) as hours:
+            _check_answers(one_way, given.path)
+            known = with_levels(one_way, hours)
             tried = errors(slices(known, given.slice_s, given.hold_back))
             with persisted(tried):
                 # every link that was asked has a row, whether it ever answered or not
@@ -124,15 +124,15 @@ def _watched(spark: SparkSession, given: Input) -> _Watched:
     return _Watched(samples, table_histories(samples, given.slice_s))
 
 
-def _check_answers(told: DataFrame, path: Path) -> None:
-    if told.isEmpty():
+def _check_answers(delays: DataFrame, path: Path) -> None:
+    if delays.isEmpty():
         accepted = "measurements: probes or messages that were answered"
         raise ConfigError(str(path), "answers", 0, accepted)
 
 
-def _hours(told: DataFrame, kind: Kind) -> DataFrame:
+def _hours(delays: DataFrame, kind: InputKind) -> DataFrame:
     """`hourly`; the slices of a table are at no hour of any day."""
-    return hourly(told if kind == "traces" else told.limit(0))
+    return hourly(delays if kind == "traces" else delays.limit(0))
 
 
 def collected(frame: DataFrame) -> pd.DataFrame:
@@ -153,7 +153,9 @@ def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     return [{n: v for n, v in row.items() if v is not None and v == v} for row in table]
 
 
-def _learned(row: dict[str, Any], groups: dict[tuple[str, str], int], kind: Kind) -> LearnedLink:
+def _learned(
+    row: dict[str, Any], groups: dict[tuple[str, str], int], kind: InputKind
+) -> LearnedLink:
     """A row of the model; counts are whole numbers again, and what is absent has its reason."""
     row["samples"] = int(row.get("samples", 0))
     row["outages"] = int(row["outages"]) if "outages" in row else None

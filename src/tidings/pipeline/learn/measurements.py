@@ -18,8 +18,8 @@ from tidings.core.errors import ConfigError
 from tidings.pipeline.transforms.links.samples import PROBE_TIMEOUT_S
 from tidings.traces.intake import Intake, take_in
 
-Kind = Literal["traces", "table"]
-SLICE_S: dict[Kind, float] = {
+InputKind = Literal["traces", "table"]
+SLICE_S: dict[InputKind, float] = {
     "traces": 10.0,  # two probes of each link, at the default pace
     "table": 60.0,  # a table does not say; as in scenarios/seattle.toml
 }
@@ -31,7 +31,7 @@ class Input(Struct, frozen=True):
     """What is learned from, found to be usable before Spark starts."""
 
     path: Path
-    kind: Kind
+    kind: InputKind
     slice_s: float
     hold_back: float
     probe_timeout_s: float  # how long the brokers of a trace waited for the answer to a probe
@@ -42,7 +42,7 @@ def checked_input(
     path: Path, slice_s: float | None, hold_back: float, probe_timeout_s: float = PROBE_TIMEOUT_S
 ) -> Input:
     """The input, or a `ConfigError` that says what is wrong with it."""
-    kind: Kind = "table" if path.is_file() else "traces"
+    kind: InputKind = "table" if path.is_file() else "traces"
     if slice_s is not None and not 0 < slice_s < 1e9:
         raise ConfigError("--slice-s", "length of a slice", slice_s, "seconds, above 0")
     if not 0 < hold_back < 1:

@@ -23,7 +23,7 @@ from tidings.core.trace import TABLES
 SOURCE = 'format("tidings")'
 OF_SPARK = {"path", "checkpointlocation", "queryname"}  # come with ours, and are not for us
 
-Rows = Annotated[int, Meta(ge=1)]
+RowCount = Annotated[int, Meta(ge=1)]
 Offset = Annotated[str, Meta(pattern=r"^(oldest|latest|[0-9]{1,18})\Z")]
 
 
@@ -39,8 +39,8 @@ class LogOptions(Struct, frozen=True, rename={"start": "from", "end": "until"}):
     start: Offset = "oldest"  # of a batch, or of a stream without a checkpoint
     end: Offset = "latest"  # of a batch
     on_loss: Literal["fail", "skip"] = "fail"
-    rows_per_partition: Rows = 100_000
-    max_rows_per_batch: Rows = 1_000_000
+    rows_per_partition: RowCount = 100_000
+    max_rows_per_batch: RowCount = 1_000_000
     patience_s: NotNegative = 10.0
 
 
@@ -58,10 +58,10 @@ class PublishOptions(Struct, frozen=True):
     patience_s: NotNegative = 10.0
 
 
-Options = TypeVar("Options", bound=Struct)
+AnyOptions = TypeVar("AnyOptions", bound=Struct)
 
 
-def options_as(kind: type[Options], given: Mapping[str, str]) -> Options:
+def options_as(kind: type[AnyOptions], given: Mapping[str, str]) -> AnyOptions:
     """The options as a value; whatever is wrong with them is named."""
     ours = {name: text for name, text in given.items() if name not in OF_SPARK}
     accepted = [field.encode_name for field in msgspec.structs.fields(kind)]

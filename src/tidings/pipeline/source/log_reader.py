@@ -26,7 +26,7 @@ from tidings.pipeline.source.log_rows import RowMaker
 
 ROWS_PER_REQUEST = 10_000
 
-Place = dict[str, Any]  # what a checkpoint holds: the log's id and an offset
+LogOffset = dict[str, Any]  # what a checkpoint holds: the log's id and an offset
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._target: int | None = None  # with the trigger availableNow: nothing beyond it
 
-    def initialOffset(self) -> Place:
+    def initialOffset(self) -> LogOffset:
         state = _state(self._options)
         return _place(state, _chosen(self._options.start, "from", state, self._options))
 
-    def latestOffset(self, start: Place, limit: ReadLimit) -> Place:
+    def latestOffset(self, start: LogOffset, limit: ReadLimit) -> LogOffset:
         state = _state(self._options)
         offset = _resumed(start, state, self._options)
         end = state.next if self._target is None else max(offset, min(state.next, self._target))
@@ -62,14 +62,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self._options.max_rows_per_batch)
 
-    def reportLatestOffset(self) -> Place:
+    def reportLatestOffset(self) -> LogOffset:
         state = _state(self._options)
         return _place(state, state.next)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = _state(self._options).next
 
-    def partitions(self, start: Place, end: Place) -> list[InputPartition]:
+    def partitions(self, start: LogOffset, end: LogOffset) -> list[InputPartition]:
         first = start["offset"]
         if start["log"] != end["log"]:
             first = 0
@@ -104,7 +104,7 @@ def _state(options: LogOptions) -> LogState:
         return client.state()
 
 
-def _place(state: LogState, offset: int) -> Place:
+def _place(state: LogState, offset: int) -> LogOffset:
     return {"log": state.id, "offset": offset}
 
 
@@ -120,7 +120,7 @@ def _chosen(text: str, option: str, state: LogState, options: LogOptions) -> int
     return min(max(offset, state.oldest), state.next)
 
 
-def _resumed(start: Place, state: LogState, options: LogOptions) -> int:
+def _resumed(start: LogOffset, state: LogState, options: LogOptions) -> int:
     """Where a stream goes on: where it was, unless that is not there any more."""
     offset, url = int(start["offset"]), options.url
     if start["log"] != state.id:

@@ -85,8 +85,10 @@ class RowMaker:
             return False
         if self._where is None:
             return True
-        said = Message(record.message, record.topic, record.payload, properties=record.properties)
-        return self._where.matches(attributes(said))
+        message = Message(
+            record.message, record.topic, record.payload, properties=record.properties
+        )
+        return self._where.matches(attributes(message))
 
     def _takes_topic(self, topic: str) -> bool:
         known = self._wanted.get(topic)

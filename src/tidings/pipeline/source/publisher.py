@@ -58,7 +58,7 @@ def broker_place(url: str) -> tuple[str, int]:
     return host, port
 
 
-class Publisher:
+class MqttPublisher:
     """One connection to a broker; use it as a context, and `finish` before it ends."""
 
     def __init__(self, url: str, patience_s: float) -> None:
@@ -76,7 +76,7 @@ class Publisher:
         stated = answer.properties if isinstance(answer, Connack) else NO_PROPERTIES
         self._max_packet_bytes = stated.maximum_packet_bytes or inf
 
-    def __enter__(self) -> Publisher:
+    def __enter__(self) -> MqttPublisher:
         return self
 
     def __exit__(
@@ -143,8 +143,8 @@ class Publisher:
                 reason = packet.properties.reason_string or f"code {packet.code:#04x}"
                 raise PublishError(f"{self._url} refuses: {reason}")
             case _:
-                said = type(packet).__name__.upper()
-                raise PublishError(f"{self._url} is no MQTT 5 broker: it said {said}")
+                name = type(packet).__name__.upper()
+                raise PublishError(f"{self._url} is no MQTT 5 broker: it said {name}")
 
     def _next_packet(self) -> Packet:
         while not self._packets:

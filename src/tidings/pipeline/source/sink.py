@@ -34,7 +34,7 @@ from tidings.core.errors import ConfigError, TopicError
 from tidings.core.topic import check_topic
 from tidings.mqtt.properties import Pairs
 from tidings.pipeline.source.log_options import SOURCE, PublishOptions
-from tidings.pipeline.source.publisher import Publisher, PublishError, broker_place
+from tidings.pipeline.source.publisher import MqttPublisher, PublishError, broker_place
 
 # column: (whether it has to be there, its types, how they are called)
 COLUMNS: dict[str, tuple[bool, tuple[type[DataType], ...], str]] = {
@@ -84,7 +84,7 @@ class _Publishes:
         batches = (batch for batch in iterator if batch.num_rows)
         first = next(batches, None)
         if first is not None:
-            with Publisher(self._options.url, self._options.patience_s) as publisher:
+            with MqttPublisher(self._options.url, self._options.patience_s) as publisher:
                 _publish(publisher, first)
                 for batch in batches:
                     _publish(publisher, batch)
@@ -100,7 +100,7 @@ class StreamPublisher(_Publishes, DataSourceStreamArrowWriter):
     """`df.writeStream.format("tidings")`"""
 
 
-def _publish(publisher: Publisher, batch: pa.RecordBatch) -> None:
+def _publish(publisher: MqttPublisher, batch: pa.RecordBatch) -> None:
     checked = set[str]()
     for row in batch.to_pylist():
         topic, payload = row["topic"], row["payload"]
@@ -127,5 +127,5 @@ def _pairs(row: dict[str, Any]) -> Pairs:
         for column, name in STATED.items()
         if row.get(column) is not None
     }
-    told = [(name, text or "") for name, text in row.get("properties") or ()]
-    return (*stated.items(), *((name, text) for name, text in told if name not in stated))
+    mapped = [(name, text or "") for name, text in row.get("properties") or ()]
+    return (*stated.items(), *((name, text) for name, text in mapped if name not in stated))

@@ -21,7 +21,7 @@ twice. A study adds `[study]` and `[[claim]]` to such a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -33,11 +33,13 @@ from msgspec import Struct, field
 from tidings.core.document import changed, convert
 from tidings.core.errors import ConfigError
 from tidings.files.toml import read_toml
-from tidings.pipeline.sweep.parameters import MAX_POINTS, Setting, axes, setting
+from tidings.pipeline.sweep.parameters import MAX_POINTS, Setting, parse_grid, parse_setting
 from tidings.scenarios.read import parse
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario
 from tidings.sim.setup import Setup
+
+Progress = Callable[[int, int], None]  # called with the points that are done, and all points
 
 
 class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -87,9 +89,10 @@ def read_spec(path: Path) -> Spec:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         accepted = "letters, digits, '.', '_' and '-', as it names a folder"
         raise ConfigError(source, "name", name, accepted)
-    grid, quick = axes(document.grid, "grid", source), axes(document.quick, "quick", source)
+    grid = parse_grid(document.grid, "grid", source)
+    quick = parse_grid(document.quick, "quick", source)
     settings = {
-        name: setting(table, grid | quick, f"setting.{name}", source)
+        name: parse_setting(table, grid | quick, f"setting.{name}", source)
         for name, table in document.setting.items()
     }
     spec = Spec(name, path.parent / document.scenario, grid, source, settings, quick)

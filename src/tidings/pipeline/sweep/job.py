@@ -27,9 +27,9 @@ from pyspark.sql import SparkSession
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.files.folders import writable_folder
 from tidings.pipeline.schemas import POINT_TYPE
-from tidings.pipeline.session import task_tries
+from tidings.pipeline.session import StartSpark, task_tries
 from tidings.pipeline.shipping import Luggage
-from tidings.pipeline.sweep.grid import Point, Spec, points_of
+from tidings.pipeline.sweep.grid import Point, Progress, Spec, points_of
 from tidings.pipeline.sweep.points import (
     TASK_SCHEMA,
     Task,
@@ -47,10 +47,8 @@ SEEN_WITHIN_S = 60.0  # a network file system may show this late what another ma
 # Into how many partitions Spark cuts rows that come from the driver.
 PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 
-Progress = Callable[[int, int], None]  # points that are there, all points
 
-
-class Report(Struct, frozen=True):
+class SweepReport(Struct, frozen=True):
     """What a sweep has done."""
 
     study: str
@@ -66,10 +64,10 @@ class Report(Struct, frozen=True):
 def sweep(
     spec: Spec,
     out: Path,
-    session: Callable[[], SparkSession],
+    start_spark: StartSpark,
     progress: Progress,
     points: list[Point] | None = None,
-) -> Report:
+) -> SweepReport:
     """Run what is missing. Ctrl-C ends it early; what has finished stays.
 
     `points` are those of the spec, if they are known already: a large grid takes seconds.
@@ -83,11 +81,11 @@ def sweep(
     for point in missing:
         _file(spec, out, point).unlink(missing_ok=True)  # the row of a failure
     remove_stale_drafts(out)
-    interrupted = bool(missing) and not _run(spec, out, points, missing, session, progress)
+    interrupted = bool(missing) and not _run(spec, out, points, missing, start_spark, progress)
     done = _rows(spec, out)
     rows = [row for p in missing if (row := done.get(p.name))]
     failures = [row for row in rows if row["status"] != FINISHED]
-    return Report(
+    return SweepReport(
         spec.name,
         str(out),
         len(points),
@@ -104,7 +102,7 @@ def _run(
     out: Path,
     points: list[Point],
     missing: list[Point],
-    session: Callable[[], SparkSession],
+    start_spark: StartSpark,
     progress: Progress,
 ) -> bool:
     """True if it ran to its end, False if it was interrupted."""
@@ -119,7 +117,7 @@ def _run(
     luggage, job = Luggage(), None
     tasks = [task_of(spec, out, point, luggage) for point in missing]
     try:
-        job = _Job(session(), tasks, luggage)
+        job = _Job(start_spark(), tasks, luggage)
         while not job.ended(POLL_S):
             tell()
         _wait_until(lambda: tell() == len(files), out)
@@ -180,9 +178,9 @@ class _Job:
 
 def _problem(error: Exception) -> str:
     """In one line: what Python said on an executor, if it said anything, else what Spark says."""
-    said = str(error).strip()
-    raised = re.search(r"^(?:\w+\.)*\w+(?:Error|Exception): .+", said, re.MULTILINE)
-    return (raised[0] if raised else said.partition("\n")[0]).rstrip(".")
+    text = str(error).strip()
+    raised = re.search(r"^(?:\w+\.)*\w+(?:Error|Exception): .+", text, re.MULTILINE)
+    return (raised[0] if raised else text.partition("\n")[0]).rstrip(".")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ two simulated hours of DCRD's setup), so that every other question can still be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +27,9 @@ from tidings.files.folders import replaced
 from tidings.pipeline.analyse.intervals import interval_factor
 from tidings.pipeline.analyse.job import persisted
 from tidings.pipeline.analyse.question import Material, Question, answers, needed
-from tidings.pipeline.sweep.grid import Point
+from tidings.pipeline.analyse.spark_settings import NO_BROADCASTS, temporary_settings
+from tidings.pipeline.session import StartSpark
+from tidings.pipeline.sweep.grid import Point, Progress
 from tidings.pipeline.trace_frames import read_traces
 from tidings.traces.files import read_files
 from tidings.traces.points import finished_points
@@ -38,27 +40,20 @@ MEAN = "mean"  # the place of a mean over subscriptions
 
 DELIVERIES_AT_ONCE = 2_500_000  # 1 GB, Spark's default for local mode, suffices for them
 
-# Spark judges what to broadcast by the size of files, where a row of `published` that will explode
-# into a hundred outcomes takes ten bytes: it would run out of memory.
-BROADCAST_BELOW = "spark.sql.autoBroadcastJoinThreshold"
-
 MEASURED_SCHEMA = pa.schema(
     [
         pa.field("run", pa.string(), nullable=False),
         pa.field("strategy", pa.string(), nullable=False),
         pa.field("metric", pa.string(), nullable=False),
         pa.field("subscription", pa.string()),  # null: of all that were asked about
-        pa.field("at", pa.float64()),  # where on a course; null: the metric is a number
+        pa.field("at", pa.float64()),  # where in a series; null: the metric is a number
         pa.field("value", pa.float64()),
     ]
 )
 
-Progress = Callable[[int, int], None]  # points that are measured, all points
-Session = Callable[[], SparkSession]  # called only if there is work
-
 
 def measure(
-    session: Session,
+    start_spark: StartSpark,
     folder: Path,
     study: str,
     points: Sequence[Point],
@@ -78,7 +73,7 @@ def measure(
     for some in _portions(missing):
         progress(done, len(finished))
         lengths = {point.name: seconds[point.name] for point in some}
-        rows = _measured(session(), folder, lengths, question)
+        rows = _measured(start_spark(), folder, lengths, question)
         for point in some:
             point.keep(rows[rows["run"] == point.name])
         done += len(some)
@@ -93,7 +88,7 @@ def over_topologies(
     """Means over runs and the half-widths of their 95 % confidence intervals (Student's t).
 
     `lines` says of each run where it belongs in a figure: `setting` and `x`, and `strategy` where
-    another parameter than the routing strategy makes the lines. A course has an x of its own. With
+    another parameter than the routing strategy makes the lines. A series has an x of its own. With
     `labels` of subscriptions, x is such a label, or `MEAN`.
     """
     known = measured.drop(columns="strategy") if "strategy" in lines else measured
@@ -121,13 +116,13 @@ class _Finished(Struct, frozen=True):
     def is_measured(self) -> bool:
         if not self.file().exists():
             return False
-        said = pq.read_schema(self.file()).metadata or {}
-        return bool(said.get(b"made of") == self.made_of.encode())
+        metadata = pq.read_schema(self.file()).metadata or {}
+        return bool(metadata.get(b"made of") == self.made_of.encode())
 
     def keep(self, rows: pd.DataFrame) -> None:
-        said = {"tidings": str(SCHEMA_VERSION), "made of": self.made_of}
+        metadata = {"tidings": str(SCHEMA_VERSION), "made of": self.made_of}
         table = pa.Table.from_pandas(rows, MEASURED_SCHEMA, preserve_index=False)
-        named = table.replace_schema_metadata(said)
+        named = table.replace_schema_metadata(metadata)
         replaced(self.file(), lambda draft: pq.write_table(named, draft))
 
 
@@ -153,15 +148,18 @@ def _measured(
 ) -> pd.DataFrame:
     """The answers of some points, whose outcomes are joined once."""
     traces = read_traces(spark, folder, seconds)
-    with _careful(spark), persisted(needed(traces, question)) as rows:
+    with (
+        _one_clear_error(),
+        # as in `spark_settings`: Spark would run out of memory
+        temporary_settings(spark, NO_BROADCASTS),
+        persisted(needed(traces, question)) as rows,
+    ):
         return answers(Material(spark, traces, rows, seconds), question)
 
 
 @contextmanager
-def _careful(spark: SparkSession) -> Iterator[None]:
-    """Without broadcasts; and what Spark cannot do is one clear error."""
-    before = spark.conf.get(BROADCAST_BELOW)
-    spark.conf.set(BROADCAST_BELOW, "-1")
+def _one_clear_error() -> Iterator[None]:
+    """What Spark cannot do is said in one line."""
     try:
         yield
     except Exception as error:  # of Spark's Python side, of its Java side, or of what joins them
@@ -170,5 +168,3 @@ def _careful(spark: SparkSession) -> Iterator[None]:
             f"Spark could not measure the points: {problem}. What was measured before is kept; the "
             f"same command goes on from there."
         ) from error
-    finally:
-        spark.conf.set(BROADCAST_BELOW, str(before))

@@ -20,7 +20,7 @@ MAX_POINTS = 100_000  # a grid beyond this is a slip: a day of work at a second 
 SECTIONS = ("run", "topology", "links", "broker", "workload", "faults")
 
 
-class Span(Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
+class IntegerRange(Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
     """So many whole numbers from the first one."""
 
     first: int
@@ -34,21 +34,23 @@ class Setting(Struct, frozen=True):
     narrowed: dict[str, tuple[Any, ...]]  # parameters of the grid that take fewer values here
 
 
-def axes(table: dict[str, Any], place: str, source: str) -> dict[str, tuple[Any, ...]]:
+def parse_grid(table: dict[str, Any], place: str, source: str) -> dict[str, tuple[Any, ...]]:
     """Parameters and the values that each takes."""
-    found = {name: _several(values, f"{place}.{name}", source) for name, values in _flat(table, "")}
+    found = {
+        name: _values(values, f"{place}.{name}", source) for name, values in _flattened(table, "")
+    }
     for name in found:
         _check_name(name, place, source)
     return found
 
 
-def setting(table: dict[str, Any], grid: dict[str, Any], place: str, source: str) -> Setting:
+def parse_setting(table: dict[str, Any], grid: dict[str, Any], place: str, source: str) -> Setting:
     """Of the parameters in a setting, those of the grid are narrowed, the others are changed."""
-    values = dict(_flat(table, ""))
+    values = dict(_flattened(table, ""))
     for name in values:
         _check_name(name, place, source)
     narrowed = {
-        name: _several(_listed(value), f"{place}.{name}", source)
+        name: _values(_as_list(value), f"{place}.{name}", source)
         for name, value in values.items()
         if name in grid
     }
@@ -69,25 +71,25 @@ def _with_whole_topology(changes: dict[str, Any]) -> dict[str, Any]:
     return {"topology": whole} | others
 
 
-def _flat(table: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def _flattened(table: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for name, values in table.items():
         if isinstance(values, dict) and not {"from", "count"} & values.keys():
-            yield from _flat(values, f"{prefix}{name}.")
+            yield from _flattened(values, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", values
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return value if isinstance(value, list | dict) else [value]
 
 
-def _several(values: Any, field: str, source: str) -> tuple[Any, ...]:
+def _values(values: Any, field: str, source: str) -> tuple[Any, ...]:
     try:
-        chosen = msgspec.convert(values, list[Any] | Span)
+        chosen = msgspec.convert(values, list[Any] | IntegerRange)
     except msgspec.ValidationError:
         accepted = f"a list of values, or {{ from = 1, count = 10 }} with up to {MAX_POINTS}"
         raise ConfigError(source, field, values, accepted) from None
-    if isinstance(chosen, Span):
+    if isinstance(chosen, IntegerRange):
         return tuple(range(chosen.first, chosen.first + chosen.count))
     if not chosen:
         raise ConfigError(source, field, [], "at least one value")

@@ -107,7 +107,7 @@ def _tried(task: Task, scenario: Scenario, drafts: Drafts, earlier_tries: int) -
         drafts.keep()
         return _row(task, scenario, time.perf_counter() - started_at, result)
     except Exception as error:  # whatever it is, the other points go on
-        return _row(task, scenario, time.perf_counter() - started_at, None, _said(error))
+        return _row(task, scenario, time.perf_counter() - started_at, None, _error_text(error))
     finally:
         drafts.discard()
 
@@ -147,5 +147,5 @@ def _row(
     }
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

@@ -16,7 +16,7 @@ OUTCOMES = ("outcome", "round_trip_s")
 
 
 def transmissions(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
-    """The rows of `forwarded`, each once, with `OUTCOMES`; `round_trip_s` is null if untold."""
+    """The rows of `forwarded`, each once, with `OUTCOMES`; `round_trip_s` is null if not known."""
     answers = (
         acknowledged.where(is_sound("round_trip_s"))
         .groupBy(*KEYS)
@@ -25,11 +25,11 @@ def transmissions(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
     last = F.col("attempt") == F.max("attempt").over(Window.partitionBy(*KEYS))
     sent = forwarded.dropDuplicates([*KEYS, "attempt"]).withColumn("last", last)
     answered = F.col("answer_s").isNotNull() & F.col("last")
-    told = answered & (F.col("attempt") == 1)
+    is_first = answered & (F.col("attempt") == 1)
     return sent.join(answers, list(KEYS), "left").select(
         *forwarded.columns,
         F.when(answered, ACKNOWLEDGED).otherwise(UNACKNOWLEDGED).alias("outcome"),
-        F.when(told, F.col("answer_s")).alias("round_trip_s"),
+        F.when(is_first, F.col("answer_s")).alias("round_trip_s"),
     )
 
 

@@ -19,11 +19,16 @@ from msgspec import Struct
 
 from tidings.core.errors import TopicError
 from tidings.core.topic import check_topic
-from tidings.pipeline.source.publisher import Publisher, PublishError, UnfitMessage, broker_place
+from tidings.pipeline.source.publisher import (
+    MqttPublisher,
+    PublishError,
+    UnfitMessage,
+    broker_place,
+)
 
 VIOLATIONS = "$tidings/violations/"
 PATIENCE_S = 1.0  # for a connection, while the stream waits
-MAX_UNTOLD = 10_000  # of a broker that stays away; the oldest are given up
+MAX_UNPUBLISHED = 10_000  # of a broker that stays away; the oldest are given up
 
 
 class Window(Struct, frozen=True):
@@ -51,50 +56,50 @@ class Window(Struct, frozen=True):
         return self.on_time_ratio < target
 
 
-class Herald:
+class ViolationPublisher:
     """Publishes violations to one broker."""
 
     def __init__(self, url: str, target: float, warn: Callable[[str], None]) -> None:
-        broker_place(url)  # a mistake is told now
+        broker_place(url)  # finds a mistake now
         self._url, self._target, self._warn = url, target, warn
-        self._untold: deque[Window] = deque()
-        self.told, self.given_up, self._reachable = 0, 0, True
-        self._one_at_a_time = Lock()  # the stream may still tell when the end is asked for
+        self._unpublished: deque[Window] = deque()
+        self.published, self.given_up, self._reachable = 0, 0, True
+        self._one_at_a_time = Lock()  # the stream may still publish when the end is asked for
 
-    def tell(self, windows: Iterable[Window]) -> None:
+    def publish(self, windows: Iterable[Window]) -> None:
         """Publishes those that violate, and what was left over."""
         with self._one_at_a_time:
-            self._untold.extend(window for window in windows if window.violates(self._target))
-            while len(self._untold) > MAX_UNTOLD:
-                self._untold.popleft()
+            self._unpublished.extend(window for window in windows if window.violates(self._target))
+            while len(self._unpublished) > MAX_UNPUBLISHED:
+                self._unpublished.popleft()
                 self.given_up += 1
-            if self._untold:
+            if self._unpublished:
                 self._try()
 
     def end(self) -> None:
-        """Tries a last time, and says what remains untold."""
-        self.tell(())
-        if missing := self.given_up + len(self._untold):
+        """Tries a last time, and says how much was not published."""
+        self.publish(())
+        if missing := self.given_up + len(self._unpublished):
             what = "1 violation was" if missing == 1 else f"{missing:,} violations were"
             self._warn(f"{what} not published.")
 
     def _try(self) -> None:
         try:
-            told = self._publish()
+            published = self._sent()
         except PublishError as problem:
             if self._reachable:
                 self._warn(f"violations wait until they can be published: {problem}")
             self._reachable = False
         else:
             self._reachable = True
-            self.told += told
-            self._untold.clear()
+            self.published += published
+            self._unpublished.clear()
 
-    def _publish(self) -> int:
+    def _sent(self) -> int:
         """How many the broker has taken; one that cannot be published does not hold up others."""
         unfit = []
-        with Publisher(self._url, PATIENCE_S) as publisher:
-            for window in self._untold:
+        with MqttPublisher(self._url, PATIENCE_S) as publisher:
+            for window in self._unpublished:
                 try:
                     publisher.publish(violation_topic(window), self._payload(window), ())
                 except UnfitMessage as problem:
@@ -103,7 +108,7 @@ class Herald:
         for each in unfit:
             self._warn(f"a violation is given up: {each}.")
         self.given_up += len(unfit)
-        return len(self._untold) - len(unfit)
+        return len(self._unpublished) - len(unfit)
 
     def _payload(self, window: Window) -> bytes:
         named = {"id": window.id, "violated": True, "target": self._target}
@@ -111,7 +116,7 @@ class Herald:
 
 
 def violation_topic(window: Window) -> str:
-    """Where it is told; a topic that is too long for the longer name is told of at the root."""
+    """Where it is published; at the root, if its topic is too long for the longer name."""
     topic = VIOLATIONS + window.topic
     try:
         check_topic(topic)

@@ -17,7 +17,7 @@ from tidings.studies.figures.curves import draw_curves
 from tidings.studies.figures.looks import legend_of_marks
 from tidings.studies.figures.scales import scale_y
 from tidings.studies.figures.strategies import AXIS_NAMES, DOTS_PER_INCH
-from tidings.studies.report import Result
+from tidings.studies.report import StudyResult
 from tidings.studies.spec import Study
 from tidings.studies.wording import TITLES
 
@@ -34,7 +34,7 @@ X_NAMES = AXIS_NAMES | {
 }
 
 
-def draw(study: Study, result: Result, path: Path) -> Path:
+def draw(study: Study, result: StudyResult, path: Path) -> Path:
     """The figure of a study, as PNG."""
     metrics, categories = study.about.metrics, study.about.x == SUBSCRIBER
     width, height = WIDE_INCHES if study.about.x in (SUBSCRIBER, TIME) else PANEL_INCHES
@@ -58,7 +58,7 @@ def draw(study: Study, result: Result, path: Path) -> Path:
     return replaced(path, lambda draft: figure.savefig(draft, dpi=DOTS_PER_INCH, format="png"))
 
 
-def _title(study: Study, result: Result) -> str:
+def _title(study: Study, result: StudyResult) -> str:
     about = study.about
     of = f", {about.subscriber}" if about.subscriber else ""
     title = f"{about.title}{of} ({about.paper}, {about.figure})\n{result.study}, {result.made_by()}"

@@ -17,7 +17,7 @@ from tidings.studies.spec import Study
 from tidings.studies.wording import X
 
 Line = tuple[str, str]  # a setting, empty where there is none, and a strategy
-Place = Callable[[Line, X], float]  # where on the axis something of a line stands
+PlaceOnAxis = Callable[[Line, X], float]  # where on the axis something of a line stands
 
 DASHES = ("-", "--", ":", "-.")
 HATCHES = ("", "//", "..", "xx")
@@ -45,7 +45,9 @@ def hatch(study: Study, line: Line) -> str:
     return HATCHES[study.settings().index(line[0]) % len(HATCHES)]
 
 
-def draw_marks(panel: Axes, study: Study, metric: str, place: Place, filled: str = "none") -> None:
+def draw_marks(
+    panel: Axes, study: Study, metric: str, place: PlaceOnAxis, filled: str = "none"
+) -> None:
     """What the paper states of a metric."""
     for claim in study.claims:
         if claim.metric != metric or claim.form() != "value" or claim.kind not in MARKS:

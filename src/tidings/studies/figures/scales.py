@@ -14,7 +14,7 @@ from tidings.studies.report import Mean
 from tidings.studies.wording import RATES, SHARES
 
 BORDER = 0.03  # beyond 0 and 1 on an axis of shares
-FROM_ZERO = (SUBSCRIBER, TIME)  # bars, and courses that may hardly move
+FROM_ZERO = (SUBSCRIBER, TIME)  # bars, and series that may hardly move
 DECADE = 10.0
 STEPS = (1.0, 2.0, 5.0)  # within a decade
 

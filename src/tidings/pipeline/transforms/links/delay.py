@@ -32,12 +32,12 @@ def delays(samples: DataFrame, transfer: DataFrame) -> DataFrame:
     """Every known one-way delay: run, source, target, sent_at, delay_s."""
     pace = F.coalesce(F.col("transfer_mean_s_per_kilobyte"), F.lit(0.0)) / BYTES
     bytes_s = F.coalesce(F.col("size_bytes"), F.lit(0)) * pace
-    told = samples.where(F.col("round_trip_s").isNotNull())
+    answers = samples.where(F.col("round_trip_s").isNotNull())
     is_probe = F.col("size_bytes").isNull()
-    probed = told.where(is_probe).groupBy(*LINK).agg(F.count("*").alias("probes"))
+    probed = answers.where(is_probe).groupBy(*LINK).agg(F.count("*").alias("probes"))
     blurred = F.col("transfer_reason").isin(FEW, ALIKE) & (F.col("probes") >= ENOUGH_ROUND_TRIPS)
     return (
-        told.join(F.broadcast(transfer), list(LINK), "left")
+        answers.join(F.broadcast(transfer), list(LINK), "left")
         .join(F.broadcast(probed), list(LINK), "left")
         .where(is_probe | ~F.coalesce(blurred, F.lit(False)))
         .withColumn("delay_s", F.greatest(F.lit(0.0), F.col("round_trip_s") - bytes_s) / 2)

@@ -41,7 +41,7 @@ ERROR_TYPE = (
 Values = npt.NDArray[np.float64]
 
 
-class Pairs(NamedTuple):
+class SlicePairs(NamedTuple):
     """What was known, what came so many slices later, and whether that is held back."""
 
     known_s: Values
@@ -108,23 +108,23 @@ def _of_link() -> Callable[[pd.DataFrame], pd.DataFrame]:
     return of_link
 
 
-def _pairs(runs: list[pd.DataFrame], horizon: int) -> Pairs:
+def _pairs(runs: list[pd.DataFrame], horizon: int) -> SlicePairs:
     """Every slice with the last one that was known so many slices before."""
     found = [_pairs_of_run(run, horizon) for run in runs]
-    return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return SlicePairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _pairs_of_run(run: pd.DataFrame, horizon: int) -> Pairs:
+def _pairs_of_run(run: pd.DataFrame, horizon: int) -> SlicePairs:
     at, delay_s = run["slice"].to_numpy(), run["delay_s"].to_numpy()
     known = np.searchsorted(at, at - horizon, side="right") - 1
     has = known >= 0
-    return Pairs(delay_s[known[has]], delay_s[has], run["held_back"].to_numpy(bool)[has])
+    return SlicePairs(delay_s[known[has]], delay_s[has], run["held_back"].to_numpy(bool)[has])
 
 
-def _tried(pairs: Pairs, learned_s: Values) -> Iterator[tuple[str, Values]]:
+def _tried(pairs: SlicePairs, learned_s: Values) -> Iterator[tuple[str, Values]]:
     """The errors of each predictor on what was held back."""
     held = pairs.held_back
-    train = Pairs(pairs.known_s[~held], pairs.came_s[~held], held[~held])
+    train = SlicePairs(pairs.known_s[~held], pairs.came_s[~held], held[~held])
     if train.came_s.size < LEAST_PAIRS:
         return
     known_s, came_s = pairs.known_s[held], pairs.came_s[held]

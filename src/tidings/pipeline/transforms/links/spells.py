@@ -39,7 +39,7 @@ def spells(traces: Traces) -> DataFrame:
             F.max("is_live").alias("is_live"),
             F.min("at").alias("first_at"),
             F.max("at").alias("last_at"),
-            F.max("told_at").alias("told_at"),
+            F.max("of_links_at").alias("of_links_at"),
         )
     )
     of_run = Window.partitionBy("run")
@@ -49,7 +49,7 @@ def spells(traces: Traces) -> DataFrame:
         .withColumn("stopped", _is_stop(F.median("silent_s").over(of_run)))
         .withColumn("spell", F.sum(F.col("stopped").cast("int")).over(so_far))
         .groupBy("run", "spell")
-        .agg(F.max("last_at").alias("last_at"), F.max("told_at").alias("end_at"))
+        .agg(F.max("last_at").alias("last_at"), F.max("of_links_at").alias("end_at"))
         .withColumn("after_at", F.lag("last_at", 1, -inf).over(in_order))
         .where(F.col("end_at").isNotNull())
         .select("run", "spell", "after_at", "end_at")
@@ -64,9 +64,9 @@ def during(spells: DataFrame, rows: DataFrame, instant: str) -> DataFrame:
 
 
 def _instants(table: DataFrame, of_links: bool) -> DataFrame:
-    told_at = F.col("at") if of_links else F.lit(None).cast("double")
+    of_links_at = F.col("at") if of_links else F.lit(None).cast("double")
     is_live = F.col("world") == "live"
-    return table.select("run", is_live.alias("is_live"), "at", told_at.alias("told_at"))
+    return table.select("run", is_live.alias("is_live"), "at", of_links_at.alias("of_links_at"))
 
 
 def _is_stop(usual_s: Column) -> Column:
