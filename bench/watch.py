@@ -23,9 +23,8 @@ from _report import Line, line, run
 
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.pipeline.session import spark_session
-from tidings.pipeline.transforms.windows import Timing
+from tidings.pipeline.transforms.windows import Timing, Window
 from tidings.pipeline.watch.job import Watch
-from tidings.pipeline.watch.violations import Window
 
 CORES = 2
 BROKERS = ("b1", "b2", "b3", "b4")

@@ -15,9 +15,8 @@ from tidings.cli.screens.watch import TableScreen
 from tidings.cli.watch import watch
 from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.job import WINDOW_S
-from tidings.pipeline.transforms.windows import Timing
+from tidings.pipeline.transforms.windows import Timing, Window
 from tidings.pipeline.watch.job import BATCH_ROWS, Status
-from tidings.pipeline.watch.violations import Window
 from tidings.traces.compaction import SETTLE_S
 
 

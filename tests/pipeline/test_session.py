@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from tidings.cli.spark_options import settings
+from tidings.cli.options import spark_settings
 from tidings.core.errors import ConfigError
 from tidings.pipeline.session import (
     LOOPBACK,
@@ -97,17 +97,17 @@ def test_a_master_that_spark_does_not_know_is_refused_before_java_starts(master:
 
 def test_settings_of_spark_are_given_as_to_spark_submit() -> None:
     given = ["spark.executor.memory=2g", "spark.executor.extraJavaOptions=-Da=b"]
-    assert settings(given) == {
+    assert spark_settings(given) == {
         "spark.executor.memory": "2g",
         "spark.executor.extraJavaOptions": "-Da=b",
     }
-    assert settings(None) == {}
+    assert spark_settings(None) == {}
 
 
 @pytest.mark.parametrize("wrong", ["spark.executor.memory", "executor.memory=2g"])
 def test_a_setting_that_spark_would_pass_over_is_refused(wrong: str) -> None:
     with pytest.raises(ConfigError, match=r"accepted is: spark\.some\.name=value"):
-        settings([wrong])
+        spark_settings([wrong])
 
 
 def test_the_archive_for_executors_is_a_package_that_python_can_import(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from support.studies import NAMED_SUBSCRIBERS
 
 from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.question import Question
@@ -14,21 +15,7 @@ from tidings.studies.figures.figure import draw
 from tidings.studies.report import StudyResult, result_of, write
 from tidings.studies.spec import Study, read_study
 
-SCENARIO = """
-[topology]
-kind = "harmony"
-[[workload.publisher]]
-broker = "n2"
-topic = "harmony/t1"
-[[workload.subscriber]]
-name = "s1"
-broker = "n1"
-topic = "harmony/t1"
-[[workload.subscriber]]
-name = "s5"
-broker = "n5"
-topic = "harmony/t1"
-[[workload.subscriber]]
+SCENARIO = f"""{NAMED_SUBSCRIBERS}[[workload.subscriber]]
 broker = "n5"
 topic = "harmony/#"
 """

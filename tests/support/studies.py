@@ -6,6 +6,23 @@ from support.sweeps import TINY_SCENARIO
 
 from tidings.studies.spec import Study, read_study
 
+# Two subscribers that have names.
+NAMED_SUBSCRIBERS = """
+[topology]
+kind = "harmony"
+[[workload.publisher]]
+broker = "n2"
+topic = "harmony/t1"
+[[workload.subscriber]]
+name = "s1"
+broker = "n1"
+topic = "harmony/t1"
+[[workload.subscriber]]
+name = "s5"
+broker = "n5"
+topic = "harmony/t1"
+"""
+
 STUDY = """
 [study]
 title = "Trees and failures"

@@ -9,10 +9,10 @@ import msgspec
 import typer
 from rich.console import Console
 
+from tidings.cli.options import Conf, Json, Master, NoStatus, spark_settings
 from tidings.cli.progress import working
 from tidings.cli.screens.analysis import show
 from tidings.cli.screens.tables import records
-from tidings.cli.spark_options import Conf, Master, settings
 from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def analyse(
     ] = 60.0,
     master: Master = None,
     conf: Conf = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No sign of work")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    quiet: NoStatus = False,
+    json: Json = False,
 ) -> None:
     """Compute delivery, on-time ratio, traffic and delays from trace rows, with Spark.
 
@@ -56,7 +56,7 @@ def analyse(
         writable_folder(out, "--out")
     with working(quiet or json, f"Analysing {traces}"):
         brief = is_small(intake.size_bytes())
-        spark = spark_session(master, "tidings analyse", settings(conf), brief)
+        spark = spark_session(master, "tidings analyse", spark_settings(conf), brief)
         analysis = run_analysis(spark, traces, "age" if age else "clock", window_s, intake)
         written = [] if out is None else _written(analysis, out)
     if json:

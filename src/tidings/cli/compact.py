@@ -10,6 +10,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from tidings.cli.options import Json, NoStatus
 from tidings.cli.progress import working
 
 
@@ -19,8 +20,8 @@ def compact(
         float,
         typer.Option(min=0.0, help="Leave segments alone that are younger than so many seconds"),
     ] = 60.0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No sign of work")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    quiet: NoStatus = False,
+    json: Json = False,
 ) -> None:
     """Gather the small trace files of live brokers in one Parquet file per run and table.
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tidings.broker.settings import Settings
+from tidings.cli.options import Conf, Json, Master, spark_settings
 from tidings.cli.screens.analysis import MOST_FILES
-from tidings.cli.spark_options import Conf, Master, settings
 from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def learn(
     master: Master = None,
     conf: Conf = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only where the model is")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Learn how links behave from probes and transmissions, with Spark.
 
@@ -56,7 +56,7 @@ def learn(
     from tidings.pipeline.session import spark_session
 
     # mistakes are found before Spark takes its seconds
-    given, more = checked_input(measured, slice_s, hold_back, probe_timeout_s), settings(conf)
+    given, more = checked_input(measured, slice_s, hold_back, probe_timeout_s), spark_settings(conf)
     if out.is_dir():
         raise ConfigError("--out", "file", str(out), "a file, such as weather.parquet")
     writable_folder(out.parent, "--out")

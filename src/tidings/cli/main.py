@@ -13,6 +13,7 @@ from tidings import __version__
 from tidings.cli.analyse import analyse
 from tidings.cli.broker import broker
 from tidings.cli.compact import compact
+from tidings.cli.exit_codes import INTERRUPTED, USER_ERROR
 from tidings.cli.learn import learn
 from tidings.cli.simulate import simulate
 from tidings.cli.study import study
@@ -20,8 +21,6 @@ from tidings.cli.sweep import sweep
 from tidings.cli.up import up
 from tidings.cli.watch import watch
 from tidings.core.errors import TidingsError
-
-USER_ERROR, INTERRUPTED = 2, 130
 
 app = typer.Typer(
     add_completion=False,

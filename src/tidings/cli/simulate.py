@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tidings.cli.choice import Changes, choose
+from tidings.cli.options import Json, NoProgressBar
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.files.folders import writable_folder
 from tidings.sim.scenario import Scenario
@@ -40,8 +41,8 @@ def simulate(
     replay: Annotated[
         Path | None, typer.Option(help="What happened in these traces happens on the links again")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
+    json: Json = False,
+    quiet: NoProgressBar = False,
 ) -> None:
     """Run one scenario in the simulator and print how it went."""
     setup = choose(scenario, change, strategy, seed, weather=weather, replay=replay)

@@ -11,14 +11,14 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from tidings.cli.exit_codes import FAILED, INTERRUPTED
+from tidings.cli.options import Conf, Json, Master, NoProgressBar, spark_settings
 from tidings.cli.progress import ended_by_sigterm, progress
-from tidings.cli.spark_options import Conf, Master, settings
 
 if TYPE_CHECKING:
     from tidings.pipeline.sweep.job import SweepReport
     from tidings.studies.report import StudyResult
 
-FAILED, INTERRUPTED = 1, 130
 WIDEST = 400  # characters of a table
 
 study = typer.Typer(
@@ -36,7 +36,7 @@ study = typer.Typer(
 
 @study.command("list", short_help="Name the studies that can be run.")
 def list_studies(
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    json: Json = False,
 ) -> None:
     """Name the studies that can be run: those in the folder studies here, or in the project's."""
     from tidings.studies.spec import read_study, study_files
@@ -73,8 +73,8 @@ def run_study(
     ] = None,
     master: Master = None,
     conf: Conf = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    quiet: NoProgressBar = False,
+    json: Json = False,
 ) -> None:
     """Simulate what a study declares, print its table, judge its claims, and draw its figure.
 
@@ -98,7 +98,7 @@ def run_study(
         report, result = run(
             chosen,
             folder,
-            lambda: spark_session(master, "tidings study", settings(conf)),
+            lambda: spark_session(master, "tidings study", spark_settings(conf)),
             lambda work: progress(quiet or json, work),
         )
     _tell(report, f"tidings study run {name}{' --quick' if quick else ''} --out {folder}")

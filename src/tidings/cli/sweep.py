@@ -11,17 +11,16 @@ import msgspec
 import typer
 from rich.console import Console
 
+from tidings.cli.exit_codes import FAILED, INTERRUPTED
+from tidings.cli.options import Conf, Json, Master, NoProgressBar, spark_settings
 from tidings.cli.progress import ended_by_sigterm, progress
 from tidings.cli.screens.tables import records, study_table
-from tidings.cli.spark_options import Conf, Master, settings
 from tidings.core.errors import TidingsError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tidings.pipeline.sweep.job import SweepReport
-
-FAILED, INTERRUPTED = 1, 130
 
 
 def sweep(
@@ -31,8 +30,8 @@ def sweep(
     ] = None,
     master: Master = None,
     conf: Conf = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    quiet: NoProgressBar = False,
+    json: Json = False,
 ) -> None:
     """Simulate every point of a grid, on all cores or a cluster, and print the metrics.
 
@@ -44,7 +43,7 @@ def sweep(
     from tidings.pipeline.sweep.grid import read_spec
     from tidings.pipeline.sweep.job import sweep as run_sweep
 
-    chosen, more = read_spec(spec), settings(conf)
+    chosen, more = read_spec(spec), spark_settings(conf)
     folder = out or Path("results") / chosen.name
     session = partial(spark_session, master, "tidings sweep", more)
     with ended_by_sigterm(), progress(quiet or json, chosen.name) as tell:

@@ -19,6 +19,8 @@ import uvloop
 from rich.console import Console
 
 from tidings.cli.choice import Changes, choose
+from tidings.cli.exit_codes import FAILED, INTERRUPTED
+from tidings.cli.options import Json
 from tidings.cli.screens.up import Outcome, RunProgress, report, show_brokers, show_result
 from tidings.core.contract import Subscription
 from tidings.core.errors import ConfigError
@@ -31,7 +33,6 @@ from tidings.testbed.processes import BrokerDied
 from tidings.testbed.traffic import Place, Traffic, client_name, publication
 from tidings.traces.headline import read_run
 
-BROKER_DIED, ROWS_LOST, INTERRUPTED = 1, 1, 130
 BEGIN_IN_S = 0.2  # until every broker has heard when the run began
 LOOK_EVERY_S = 0.1
 FOREVER_S = 30 * 86_400.0  # drawn faults are planned beforehand, so even this has an end
@@ -55,7 +56,7 @@ def up(
     traces: Annotated[
         Path | None, typer.Option(help="Folder for trace rows, instead of the file's live.traces")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object")] = False,
+    json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the result")] = False,
 ) -> None:
     """Bring a scenario up on this machine: real brokers, emulated links, real MQTT clients.
@@ -85,7 +86,7 @@ def up(
             file=sys.stderr,
         )
     if problems or outcome.lost_trace_rows:
-        raise typer.Exit(ROWS_LOST)
+        raise typer.Exit(FAILED)
 
 
 async def _run(planned: Plan, endless: bool, speak: bool, console: Console) -> Outcome:
@@ -112,7 +113,7 @@ async def _run(planned: Plan, endless: bool, speak: bool, console: Console) -> O
         overlay.check()
     except BrokerDied as death:
         print(f"tidings: {death}", file=sys.stderr)
-        raise typer.Exit(BROKER_DIED) from None
+        raise typer.Exit(FAILED) from None
     finally:
         await traffic.stop()
         await overlay.stop()

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from tidings.cli.options import Conf, Master, spark_settings
 from tidings.cli.progress import ended_by_sigterm
 from tidings.cli.screens.watch import JsonScreen, Screen, TableScreen
-from tidings.cli.spark_options import Conf, Master, settings
 from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from tidings.pipeline.transforms.windows import Window
     from tidings.pipeline.watch.job import Watch
-    from tidings.pipeline.watch.violations import ViolationPublisher, Window
+    from tidings.pipeline.watch.violations import ViolationPublisher
 
 MEMORY = ".watch"  # below the traces, where other readers pass it over
 
@@ -81,7 +82,7 @@ def watch(
         if violations is not None:
             violations.publish(windows)
 
-    spark = spark_session(master, "tidings watch", settings(conf))
+    spark = spark_session(master, "tidings watch", spark_settings(conf))
     with screen, ended_by_sigterm():
         watching = Watch(spark, traces, memory, timing, found, _warn)
         try:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from tidings.pipeline.analyse.question import DELAYS_S, LATENESS_RATIOS, Over
-from tidings.pipeline.sweep.measure import STRATEGY
+from tidings.pipeline.transforms.metrics import STRATEGY
 
 LATENESS, SUBSCRIBER, DELAY, TIME = "lateness", "subscriber", "delay", "time"
 SERIES_OVER: dict[str, Over] = {

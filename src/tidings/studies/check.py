@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.question import MEASURES
 from tidings.pipeline.sweep.grid import Spec
+from tidings.pipeline.transforms.metrics import SEED
 from tidings.studies.about import READ_WITH, SERIES_OVER, SUBSCRIBER, About
 from tidings.studies.claims import EVERY, TRENDS, Claim
 
 if TYPE_CHECKING:
     from tidings.studies.spec import Study
-
-SEED = "run.seed"  # draws the topology
 
 
 def check_figure(about: About, spec: Spec) -> None:

@@ -11,7 +11,8 @@ import pandas as pd
 from tidings.pipeline.session import StartSpark
 from tidings.pipeline.sweep.grid import Point, Progress, points_of
 from tidings.pipeline.sweep.job import SweepReport, sweep
-from tidings.pipeline.sweep.measure import STRATEGY, measure, over_topologies
+from tidings.pipeline.sweep.measure import measure, over_topologies
+from tidings.pipeline.transforms.metrics import STRATEGY
 from tidings.studies.about import SUBSCRIBER
 from tidings.studies.report import StudyResult, result_of
 from tidings.studies.spec import Study
@@ -62,6 +63,6 @@ def lines_of(study: Study, points: list[Point]) -> pd.DataFrame:
             "x": [float(point.parameters.get(about.x, "nan")) for point in points],
         }
     )
-    if about.lines == STRATEGY:
+    if about.lines == STRATEGY:  # which trace rows tell; other parameters only the point knows
         return lines
     return lines.assign(strategy=[str(point.parameters[about.lines]) for point in points])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from tidings.pipeline.transforms.metrics import AMOUNTS
+from tidings.pipeline.transforms.traffic import RATES
+
 Form = Literal["value", "difference", "factor", "margin"]
 X = float | str  # a place on the x axis; text where they are categories
 
 SHARES = {"delivery_ratio", "on_time_ratio", "loss_ratio", "lateness_cdf", "delay_cdf"}
-AMOUNTS = {"earnings", "message_number"}
-RATES = {"control_bytes_per_s", "header_bytes_per_s", "payload_bytes_per_s"}
 TITLES = {
     "delivery_ratio": "delivered",
     "on_time_ratio": "delivered in time",
@@ -39,9 +40,8 @@ class Unit(NamedTuple):
 
 def unit(metric: str) -> Unit:
     if metric in SHARES:
-        return Unit(
-            "%", 100, 3 if metric == "loss_ratio" else 2
-        )  # losses are compared in thousandths
+        decimals = 3 if metric == "loss_ratio" else 2  # losses are compared in thousandths
+        return Unit("%", 100, decimals)
     if metric in AMOUNTS:
         return Unit("", 1, 0)
     if metric in RATES:

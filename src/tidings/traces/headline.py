@@ -25,7 +25,9 @@ from tidings.traces.outcomes import DROPPED, IN_FLIGHT, IN_TIME, LATE, By, outco
 from tidings.traces.selection import trace_files
 
 __all__ = [
+    "DATA_KINDS",
     "HEADLINE_TABLES",
+    "PERCENTILES",
     "SubscriberSummary",
     "Summary",
     "outcomes",
@@ -40,6 +42,8 @@ __all__ = [
 
 # The tables that all figures here are made of.
 HEADLINE_TABLES = ("subscribed", "published", "delivered", "dropped", "carried")
+DATA_KINDS = ("data", "repeat")  # frames of `carried` that hold a message
+PERCENTILES = {"delay_p50_s": 0.5, "delay_p95_s": 0.95, "delay_p99_s": 0.99}
 
 
 class Summary(Struct, frozen=True):
@@ -154,7 +158,7 @@ def summarise(rows: pa.Table, tables: Mapping[str, pa.Table]) -> Summary:
 
 def message_number(carried: pa.Table) -> int:
     """Data transmissions, repeats among them: what brokers receive from each other."""
-    data = pc.is_in(carried["kind"], pa.array(["data", "repeat"]))
+    data = pc.is_in(carried["kind"], pa.array(DATA_KINDS))
     return pc.sum(carried.filter(data)["frames"]).as_py() or 0
 
 
@@ -222,8 +226,8 @@ def _ratio(part: int, whole: int) -> float:
 
 
 def _percentiles(delays: np.ndarray) -> tuple[float, float, float]:
-    """The median, 95th and 99th percentile, interpolated as Spark's `percentile` does."""
+    """`PERCENTILES`, interpolated as Spark's `percentile` does."""
     if not len(delays):
         return nan, nan, nan
-    p50, p95, p99 = np.quantile(delays, [0.5, 0.95, 0.99])
+    p50, p95, p99 = np.quantile(delays, list(PERCENTILES.values()))
     return float(p50), float(p95), float(p99)

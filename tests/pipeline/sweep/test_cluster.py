@@ -49,14 +49,14 @@ PLACES_AND_COMMAND = """
 import sys
 from pyspark.sql.functions import udf
 from tidings.cli.main import main
-from tidings.cli.spark_options import settings
+from tidings.cli.options import spark_settings
 from tidings.pipeline.session import spark_session
 
 def place(_):
     import tidings.pipeline.sweep.points as module
     return module.__file__
 
-spark = spark_session(sys.argv[4], more=settings(sys.argv[6::2]))
+spark = spark_session(sys.argv[4], more=spark_settings(sys.argv[6::2]))
 places = spark.range(0, 4, 1, 4).select(udf(place, "string")("id").alias("place")).distinct()
 print([row.place for row in places.collect()], flush=True)
 main()

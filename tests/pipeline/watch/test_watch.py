@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
 from pathlib import Path
 
@@ -26,9 +26,9 @@ from typer.testing import CliRunner
 from tidings.cli.main import app
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.trace import Delivered, Published, Row
-from tidings.pipeline.transforms.windows import Timing
-from tidings.pipeline.watch.job import Warn, Watch, finished_windows
-from tidings.pipeline.watch.violations import ViolationPublisher, Window
+from tidings.pipeline.transforms.windows import Timing, Window
+from tidings.pipeline.watch.job import Watch, finished_windows
+from tidings.pipeline.watch.violations import ViolationPublisher
 from tidings.pipeline.watch.wishes import Wishes
 from tidings.traces.files import parquet_files
 from tidings.traces.outcomes import GRAIN_S
@@ -110,7 +110,13 @@ def all_rows() -> list[Row]:
     return [row for number in range(SECONDS) for row in a_second(number)]
 
 
-def watched(spark: SparkSession, traces: Path, memory: Path, warn: Warn, most_rows: int) -> Watch:
+def watched(
+    spark: SparkSession,
+    traces: Path,
+    memory: Path,
+    warn: Callable[[str], None],
+    most_rows: int,
+) -> Watch:
     """A watch that has come to the end of what is there; its windows are complete."""
     watch = Watch(spark, traces, memory, TIMING, len, warn)
     while watch.step(most_rows):

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
     from tidings.pipeline.analyse.job import Analysis
 
-PARTS = ("payload", "header", "ack", "probe", "control", "gossip")
 MOST_TOPICS = 12  # more would push what matters off the screen
 MOST_FILES = 5
-SYSTEM = "system"
 
 
 def show(console: Console, analysis: Analysis, traces: Path) -> None:
@@ -40,6 +38,8 @@ def show(console: Console, analysis: Analysis, traces: Path) -> None:
 
 
 def _show_run(console: Console, analysis: Analysis) -> None:
+    from tidings.pipeline.transforms.reliability import SYSTEM  # loads Spark, as the analysis has
+
     topics, labels = analysis.topics, ["topic", "expected"]
     if 1 < len(topics) <= MOST_TOPICS:
         console.print(metrics_table("Topics", topics, labels))
@@ -54,6 +54,8 @@ def _show_run(console: Console, analysis: Analysis) -> None:
 
 
 def _cost_table(costs: pd.DataFrame) -> Table:
+    from tidings.pipeline.transforms.cost import PARTS
+
     table = Table(
         title="On all links, per delivery",
         title_justify="left",

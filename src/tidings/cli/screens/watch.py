@@ -17,8 +17,8 @@ from rich.text import Text
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from tidings.pipeline.transforms.windows import Window
     from tidings.pipeline.watch.job import Status
-    from tidings.pipeline.watch.violations import Window
 
 SHOWN_WINDOWS = 20
 A_DAY_S = 86_400.0  # an instant before that is of a simulation, whose clock begins at 0

@@ -35,7 +35,6 @@ from tidings.traces.files import read_files
 from tidings.traces.points import finished_points
 
 MEASURED = "measured"
-STRATEGY = "broker.strategy"  # what trace rows know; other parameters only the point knows
 MEAN = "mean"  # the place of a mean over subscriptions
 
 DELIVERIES_AT_ONCE = 2_500_000  # 1 GB, Spark's default for local mode, suffices for them

@@ -10,18 +10,20 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidings.pipeline.transforms.traffic import DATA
+from tidings.pipeline.transforms.traffic import CONTROL
+from tidings.traces.headline import DATA_KINDS
 
+PAYLOAD, HEADER, DISCARDED = "payload", "header", "discarded"
+PARTS = (PAYLOAD, HEADER, *CONTROL)
 COST_COLUMNS = (
     "run",
     "strategy",  # null where several share the run: links do not tell them apart
-    "part",  # payload, header, ack, probe, control, gossip
+    "part",  # of `PARTS`
     "frames",
     "size_bytes",
     "frames_per_delivery",
     "bytes_per_delivery",
 )
-PAYLOAD, HEADER, DISCARDED = "payload", "header", "discarded"
 
 
 def cost(carried: DataFrame, strategies: DataFrame) -> DataFrame:
@@ -48,7 +50,7 @@ def discarded(carried: DataFrame) -> DataFrame:
 
 
 def _parts(carried: DataFrame) -> DataFrame:
-    is_data, header_bytes = F.col("kind").isin(*DATA), F.col("header_bytes")
+    is_data, header_bytes = F.col("kind").isin(*DATA_KINDS), F.col("header_bytes")
     part = F.when(is_data, PAYLOAD).otherwise(F.col("kind"))
     payload_bytes = F.when(is_data, F.col("size_bytes") - header_bytes).otherwise(
         F.col("size_bytes")

@@ -19,8 +19,8 @@ KINDS = ("data", "repeat", "ack", "probe", "control", "gossip", "discarded")
 LOADS = (*(f"{kind}_frames" for kind in KINDS), *(f"{kind}_bytes" for kind in KINDS))
 TRIPS = ("asked", "unanswered_ratio", "round_trip_mean_s", "round_trip_p50_s", "round_trip_p95_s")
 STATES = ("up_ratio", "downs")
-LINK = ("run", "broker", "neighbour")
-LINK_COLUMNS = (*LINK, *LOADS, *TRIPS, *STATES)
+LINK_KEYS = ("run", "broker", "neighbour")
+LINK_COLUMNS = (*LINK_KEYS, *LOADS, *TRIPS, *STATES)
 
 
 def per_link(traces: Traces) -> DataFrame:
@@ -29,8 +29,8 @@ def per_link(traces: Traces) -> DataFrame:
     carried, changed = traces["carried"], traces["link_changed"]
     return (
         load(carried)
-        .join(round_trips(trace_samples(traces)), list(LINK), "full")
-        .join(states(changed, ends(carried, changed)), list(LINK), "full")
+        .join(round_trips(trace_samples(traces)), list(LINK_KEYS), "full")
+        .join(states(changed, ends(carried, changed)), list(LINK_KEYS), "full")
         .na.fill(0, list(LOADS))
         .select(*LINK_COLUMNS)
     )
@@ -43,7 +43,7 @@ def load(carried: DataFrame) -> DataFrame:
         for amount, unit in (("frames", "frames"), ("size_bytes", "bytes"))
         for kind in KINDS
     ]
-    return carried.groupBy(*LINK).agg(*sums).select(*LINK, *LOADS)
+    return carried.groupBy(*LINK_KEYS).agg(*sums).select(*LINK_KEYS, *LOADS)
 
 
 def round_trips(samples: DataFrame) -> DataFrame:
@@ -51,7 +51,7 @@ def round_trips(samples: DataFrame) -> DataFrame:
     trip_s = F.rint(F.col("round_trip_s") * GRAINS_PER_S) / GRAINS_PER_S
     return (
         samples.withColumnsRenamed({"source": "broker", "target": "neighbour"})
-        .groupBy(*LINK)
+        .groupBy(*LINK_KEYS)
         .agg(
             F.count("*").alias("asked"),
             (F.count_if(~F.col("answered")) / F.count("*")).alias("unanswered_ratio"),
@@ -60,23 +60,23 @@ def round_trips(samples: DataFrame) -> DataFrame:
         )
         .withColumn("round_trip_p50_s", F.col("trips")[0])
         .withColumn("round_trip_p95_s", F.col("trips")[1])
-        .select(*LINK, *TRIPS)
+        .select(*LINK_KEYS, *TRIPS)
     )
 
 
 def states(changed: DataFrame, ends: DataFrame) -> DataFrame:
     """The share of the time, from the first change to the end of the run, that the link was up
     (null if that is no time at all), and how often it went down."""
-    following = F.lead("at").over(Window.partitionBy(*LINK).orderBy("at", "up"))
+    following = F.lead("at").over(Window.partitionBy(*LINK_KEYS).orderBy("at", "up"))
     lasted_s = F.coalesce(following, F.col("end_at")) - F.col("at")
     up_s, watched_s = F.sum(F.when(F.col("up"), F.col("lasted_s"))), F.sum("lasted_s")
     up_ratio = F.when(watched_s > 0, F.coalesce(up_s, F.lit(0.0)) / watched_s)
     return (
         changed.join(ends, "run")
         .withColumn("lasted_s", lasted_s)
-        .groupBy(*LINK)
+        .groupBy(*LINK_KEYS)
         .agg(up_ratio.alias("up_ratio"), F.count_if(~F.col("up")).alias("downs"))
-        .select(*LINK, *STATES)
+        .select(*LINK_KEYS, *STATES)
     )
 
 

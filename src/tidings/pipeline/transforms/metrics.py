@@ -12,30 +12,23 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidings.traces.outcomes import DROPPED, IN_FLIGHT, IN_TIME
+from tidings.traces.headline import DATA_KINDS, PERCENTILES
+from tidings.traces.outcomes import DROPPED, IN_FLIGHT, IN_TIME, OUTCOME_COLUMNS
 
+# The parameters of a sweep that its tables name by columns of their own.
+SEED, STRATEGY = "run.seed", "broker.strategy"
+
+PAIRS = ("expected", "delivered", "dropped", "in_flight")  # of a message and a subscription
 RATIOS = ("delivery_ratio", "on_time_ratio", "packets_per_subscriber")
 TRAFFIC = ("message_number", "packets_per_subscriber")
-DELAYS = ("delay_p50_s", "delay_p95_s", "delay_p99_s")
+DELAYS = tuple(PERCENTILES)
 AMOUNTS = ("earnings", "message_number")
 FIGURES = RATIOS + AMOUNTS + DELAYS
 DEVIATIONS = tuple(f"{name}_deviation" for name in FIGURES)
 COUNTS = tuple(f"{name}_count" for name in FIGURES)
 
 # What the metrics need of an outcome; the rest need not be kept.
-NEEDED = (
-    "run",
-    "message",
-    "strategy",
-    "publisher_broker",
-    "subscription",
-    "subscriber_broker",
-    "deadline_s",
-    "price",
-    "outcome",
-    "reason",
-    "delay_s",
-)
+NEEDED = tuple(name for name in OUTCOME_COLUMNS if name not in ("topic", "published_at", "hops"))
 
 
 def per_strategy(
@@ -52,19 +45,8 @@ def per_strategy(
     return (
         publications.join(outcomes.groupBy(*keys).agg(*figures(), *others), keys, "left")
         .join(traffic(outcomes, publications, carried), "run", "left")
-        .na.fill(0, ["expected", "delivered", "dropped", "in_flight", "earnings"])
-        .select(
-            *keys,
-            "publications",
-            "expected",
-            "delivered",
-            "dropped",
-            "in_flight",
-            *RATIOS,
-            *AMOUNTS,
-            *delays(),
-            *beside,
-        )
+        .na.fill(0, [*PAIRS, "earnings"])
+        .select(*keys, "publications", *PAIRS, *RATIOS, *AMOUNTS, *delays(), *beside)
     )
 
 
@@ -93,7 +75,7 @@ def traffic(outcomes: DataFrame, publications: DataFrame, carried: DataFrame) ->
 def message_number(carried: DataFrame) -> DataFrame:
     """One row per run that carried any: data transmissions, repeats among them."""
     return (
-        carried.where(F.col("kind").isin("data", "repeat"))
+        carried.where(F.col("kind").isin(*DATA_KINDS))
         .groupBy("run")
         .agg(F.sum("frames").alias("message_number"))
     )
@@ -158,7 +140,7 @@ def paired(strategies: DataFrame, points: DataFrame) -> DataFrame:
 def settings(points: DataFrame) -> DataFrame:
     """One row per study and run: its seed, and what else the grid set, as JSON."""
     parameters = F.from_json("parameters", "map<string,string>")
-    named = F.map_filter(parameters, lambda name, _: ~name.isin("run.seed", "broker.strategy"))
+    named = F.map_filter(parameters, lambda name, _: ~name.isin(SEED, STRATEGY))
     return points.select(
         "study", F.col("point").alias("run"), "seed", F.to_json(named).alias("setting")
     )
@@ -177,7 +159,7 @@ def figures() -> list[Column]:
         (on_time / F.count("*")).alias("on_time_ratio"),
         F.coalesce(earned, F.lit(0.0)).alias("earnings"),
         # one aggregate for all three: each keeps every distinct delay
-        F.percentile("delay_s", [0.5, 0.95, 0.99]).alias("delays"),
+        F.percentile("delay_s", list(PERCENTILES.values())).alias("delays"),
     ]
 
 

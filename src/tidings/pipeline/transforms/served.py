@@ -10,13 +10,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidings.pipeline.transforms.metrics import DELAYS, delays, figures
+from tidings.pipeline.transforms.metrics import DELAYS, PAIRS, delays, figures
 
 SERVED = (
-    "expected",
-    "delivered",
-    "dropped",
-    "in_flight",
+    *PAIRS,
     "delivery_ratio",
     "on_time_ratio",
     "loss_ratio",

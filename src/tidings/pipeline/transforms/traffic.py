@@ -9,9 +9,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidings.traces.headline import DATA_KINDS
+
 RATES = ("control_bytes_per_s", "header_bytes_per_s", "payload_bytes_per_s")
 CONTROL = ("ack", "probe", "control", "gossip")
-DATA = ("data", "repeat")
 
 
 def byte_rates(carried: DataFrame, published: DataFrame, lengths: DataFrame) -> DataFrame:
@@ -25,8 +26,8 @@ def byte_rates(carried: DataFrame, published: DataFrame, lengths: DataFrame) -> 
     headers = F.col("header_bytes")
     totals = carried.groupBy("run").agg(
         _sum(F.col("size_bytes"), CONTROL).alias("control"),
-        _sum(headers, DATA).alias("header"),
-        _sum(F.col("size_bytes") - headers, DATA).alias("payload"),
+        _sum(headers, DATA_KINDS).alias("header"),
+        _sum(F.col("size_bytes") - headers, DATA_KINDS).alias("payload"),
     )
     rates = [
         (F.coalesce(kind, F.lit(0)) / F.col("seconds")).alias(name)

@@ -28,22 +28,6 @@ PAIR = ("run", "message", "subscription")
 GROUP = ("run", "topic", "publisher_deadline_s", "subscription", "window")
 CONTRACT = ("run", "window", "topic", "deadline_s")
 
-WINDOW_COLUMNS = (
-    "run",
-    "topic",
-    "deadline_s",
-    "from_s",
-    "to_s",
-    "expected",
-    "delivered",
-    "on_time",
-    "lost",
-    "loss_ratio",
-    "on_time_ratio",
-    "delay_p95_s",
-)
-
-
 DURATIONS = ("window_s", "watermark_s", "wait_s")  # fields of `Timing`, and options of a watch
 
 
@@ -65,6 +49,31 @@ class Timing(Struct, frozen=True):
         """At most, between a publisher's broker and a subscriber's. Who asks for ages does not
         trust the clocks, which the watermark then holds together."""
         return self.watermark_s if self.by == "age" else CLOCKS_DIFFER_S
+
+
+class Window(Struct, frozen=True):
+    """How one contract was kept in one stretch of time."""
+
+    run: str
+    topic: str
+    deadline_s: float  # JSON says null where there is none
+    from_s: float  # by the brokers' clock, which live is seconds since 1970
+    to_s: float
+    expected: int
+    delivered: int
+    on_time: int
+    lost: int
+    loss_ratio: float
+    on_time_ratio: float
+    delay_p95_s: float | None  # null: nothing was delivered
+
+    @property
+    def id(self) -> str:
+        return f"{self.run}/{self.from_s:.6f}/{self.deadline_s!r}/{self.topic}"
+
+    def violates(self, target: float) -> bool:
+        """Whether too little was on time. Without a deadline, on time is what came at all."""
+        return self.on_time_ratio < target
 
 
 def checked_timing(timing: Timing) -> Timing:
@@ -98,7 +107,7 @@ def gathered(rows: DataFrame, timing: Timing) -> DataFrame:
 
 
 def judged(groups: DataFrame, wishes: DataFrame, timing: Timing) -> DataFrame:
-    """One row per window, topic and deadline: `WINDOW_COLUMNS`.
+    """One row per window, topic and deadline: the fields of `Window`.
 
     `wishes` says the deadline of each run's subscriptions. The first delivery of a message counts,
     and a message that the rows tell of twice counts once.
@@ -119,7 +128,7 @@ def judged(groups: DataFrame, wishes: DataFrame, timing: Timing) -> DataFrame:
         .withColumn("on_time_ratio", F.col("on_time") / F.col("expected"))
         .withColumn("from_s", from_s)
         .withColumn("to_s", from_s + timing.window_s)
-        .select(*WINDOW_COLUMNS)
+        .select(*Window.__struct_fields__)
     )
 
 

@@ -33,9 +33,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.files.folders import held_alone, replaced
-from tidings.pipeline.transforms.windows import DURATIONS, Timing, gathered, judged
+from tidings.pipeline.transforms.windows import DURATIONS, Timing, Window, gathered, judged
 from tidings.pipeline.watch.admission import NO_RUN, Admissions
-from tidings.pipeline.watch.violations import Window
 from tidings.pipeline.watch.waiting_files import ROW_SCHEMA
 from tidings.pipeline.watch.wishes import Wishes
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 
 import msgspec
-from msgspec import Struct
 
 from tidings.core.errors import TopicError
 from tidings.core.topic import check_topic
@@ -25,35 +24,11 @@ from tidings.pipeline.source.publisher import (
     UnfitMessage,
     broker_place,
 )
+from tidings.pipeline.transforms.windows import Window
 
 VIOLATIONS = "$tidings/violations/"
 PATIENCE_S = 1.0  # for a connection, while the stream waits
 MAX_UNPUBLISHED = 10_000  # of a broker that stays away; the oldest are given up
-
-
-class Window(Struct, frozen=True):
-    """How one contract was kept in one stretch of time."""
-
-    run: str
-    topic: str
-    deadline_s: float  # JSON says null where there is none
-    from_s: float  # by the brokers' clock, which live is seconds since 1970
-    to_s: float
-    expected: int
-    delivered: int
-    on_time: int
-    lost: int
-    loss_ratio: float
-    on_time_ratio: float
-    delay_p95_s: float | None  # null: nothing was delivered
-
-    @property
-    def id(self) -> str:
-        return f"{self.run}/{self.from_s:.6f}/{self.deadline_s!r}/{self.topic}"
-
-    def violates(self, target: float) -> bool:
-        """Whether too little was on time. Without a deadline, on time is what came at all."""
-        return self.on_time_ratio < target
 
 
 class ViolationPublisher:

@@ -12,8 +12,7 @@ from matplotlib.ticker import PercentFormatter
 
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.job import Analysis
-
-DOTS_PER_INCH = 150
+from tidings.studies.figures.looks import DOTS_PER_INCH
 
 
 def draw_delays(analysis: Analysis, path: Path) -> Path:

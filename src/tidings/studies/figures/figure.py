@@ -14,9 +14,9 @@ from tidings.files.folders import replaced
 from tidings.studies.about import DELAY, LATENESS, SUBSCRIBER, TIME
 from tidings.studies.figures.bars import draw_bars
 from tidings.studies.figures.curves import draw_curves
-from tidings.studies.figures.looks import legend_of_marks
+from tidings.studies.figures.looks import DOTS_PER_INCH, legend_of_marks
 from tidings.studies.figures.scales import scale_y
-from tidings.studies.figures.strategies import AXIS_NAMES, DOTS_PER_INCH
+from tidings.studies.figures.strategies import AXIS_NAMES
 from tidings.studies.report import StudyResult
 from tidings.studies.spec import Study
 from tidings.studies.wording import TITLES

@@ -19,6 +19,7 @@ from tidings.studies.wording import X
 Line = tuple[str, str]  # a setting, empty where there is none, and a strategy
 PlaceOnAxis = Callable[[Line, X], float]  # where on the axis something of a line stands
 
+DOTS_PER_INCH = 150  # of every picture
 DASHES = ("-", "--", ":", "-.")
 HATCHES = ("", "//", "..", "xx")
 MAX_MARKS = 12  # on one curve: bars of confidence, or values of the paper

@@ -9,9 +9,10 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from tidings.pipeline.transforms.traffic import RATES
 from tidings.studies.about import SUBSCRIBER, TIME, About
 from tidings.studies.report import Mean
-from tidings.studies.wording import RATES, SHARES
+from tidings.studies.wording import SHARES
 
 BORDER = 0.03  # beyond 0 and 1 on an axis of shares
 FROM_ZERO = (SUBSCRIBER, TIME)  # bars, and series that may hardly move

@@ -16,9 +16,9 @@ from matplotlib.ticker import PercentFormatter
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.intervals import interval_factor, swept
 from tidings.pipeline.analyse.job import Analysis
+from tidings.studies.figures.looks import DOTS_PER_INCH
 
 PANELS = {"delivery_ratio": "Delivered", "on_time_ratio": "Delivered in time"}
-DOTS_PER_INCH = 150
 
 # What an axis is called; a parameter that is not here goes by its name, which has its unit.
 AXIS_NAMES = {

@@ -11,6 +11,8 @@ sample.
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
@@ -22,6 +24,7 @@ from tidings.pipeline.transforms.transmissions import ACKNOWLEDGED, is_sound, tr
 
 PROBE_TIMEOUT_S = Settings().probe_timeout_s  # how long brokers wait, unless told otherwise
 LINK = ("source", "target")
+LINK_TABLES = ("probed", "forwarded", "acknowledged", "link_changed")  # tell when links worked
 SAMPLE_COLUMNS = (
     "run",
     "source",  # the end that asked
@@ -77,10 +80,8 @@ def messages(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
 
 def ends(traces: Traces) -> DataFrame:
     """When each run ended, as far as its links tell."""
-    tables = ("probed", "forwarded", "acknowledged", "link_changed")
-    instants = [traces[table].select("run", "at") for table in tables]
-    union = instants[0].unionByName(instants[1]).unionByName(instants[2]).unionByName(instants[3])
-    return union.groupBy("run").agg(F.max("at").alias("end_at"))
+    instants = [traces[table].select("run", "at") for table in LINK_TABLES]
+    return reduce(DataFrame.unionByName, instants).groupBy("run").agg(F.max("at").alias("end_at"))
 
 
 def changes(link_changed: DataFrame) -> DataFrame:

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from tidings.broker.settings import Settings
 from tidings.core.trace import TABLES
 from tidings.pipeline.trace_frames import Traces
+from tidings.pipeline.transforms.links.samples import LINK_TABLES
 
-OF_LINKS = ("probed", "forwarded", "acknowledged", "link_changed")  # tables that tell of them
 SILENT_S = 6 * Settings().probe_every_s  # at least
 UNUSUAL = 10.0  # times the median
 MOMENT_S = 10.0  # rows that are so near each other are looked at together
@@ -31,7 +31,7 @@ MOMENT_S = 10.0  # rows that are so near each other are looked at together
 def spells(traces: Traces) -> DataFrame:
     """Each spell of each run: run, spell, after_at (nothing before belongs to it), end_at (when it
     ended, as far as its links tell)."""
-    tables = [_instants(traces[table], table in OF_LINKS) for table in TABLES]
+    tables = [_instants(traces[table], table in LINK_TABLES) for table in TABLES]
     moments = (
         reduce(DataFrame.unionByName, tables)
         .groupBy("run", F.floor(F.col("at") / MOMENT_S).alias("moment"))

@@ -1,4 +1,4 @@
-"""Where do Spark's commands run? The options that all of them share."""
+"""Which options do several commands share? Each is defined here, with its help."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import typer
 
 from tidings.core.errors import ConfigError
 
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object")]
+NoProgressBar = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")]
+NoStatus = Annotated[bool, typer.Option("--quiet", "-q", help="No sign of work")]
+
+# Where Spark runs.
 Master = Annotated[
     str | None,
     typer.Option(
@@ -22,7 +27,7 @@ Conf = Annotated[
 ]
 
 
-def settings(conf: list[str] | None) -> dict[str, str]:
+def spark_settings(conf: list[str] | None) -> dict[str, str]:
     """Spark's settings by name; Spark itself would pass over what it does not understand."""
     pairs = [text.partition("=") for text in conf or ()]
     for (name, sign, _), text in zip(pairs, conf or (), strict=True):

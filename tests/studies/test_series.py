@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from support.studies import GRID, STUDY, a_study_file
+from support.studies import GRID, NAMED_SUBSCRIBERS, STUDY, a_study_file
 
 from tidings.cli.screens.study import MAX_ROWS, metric_tables
 from tidings.core.errors import ConfigError
@@ -20,37 +20,22 @@ METRICS = '"delivery_ratio", "packets_per_subscriber"'
 ONE_LOSS = GRID.replace('"links.failure_probability" = [0.0, 0.2, 0.4]', "").replace(
     '"links.failure_probability" = [0.0, 0.4]', ""
 )
-SCENARIO = """
-[topology]
-kind = "harmony"
-[[workload.publisher]]
-broker = "n2"
-topic = "harmony/t1"
-[[workload.subscriber]]
-name = "s1"
-broker = "n1"
-topic = "harmony/t1"
-[[workload.subscriber]]
-name = "s5"
-broker = "n5"
-topic = "harmony/t1"
-"""
 RUN = "[run]\nstart_s = 12\nseconds = 25\n"
 
 
-def a_course(folder: Path, x: str, metrics: str, more: str = "", run: str = RUN) -> Study:
+def a_series(folder: Path, x: str, metrics: str, more: str = "", run: str = RUN) -> Study:
     study = STUDY.replace("links.failure_probability", x).replace(METRICS, metrics)
     path = a_study_file(folder, f"{study}{more}\n", ONE_LOSS, claims="")
-    (folder / "tiny.toml").write_text(run + SCENARIO)
+    (folder / "tiny.toml").write_text(run + NAMED_SUBSCRIBERS)
     return read_study(path)
 
 
 def over_time(folder: Path, more: str = "", run: str = RUN) -> Study:
-    return a_course(folder, "time", '"delay_mean_s", "loss_ratio"', more, run)
+    return a_series(folder, "time", '"delay_mean_s", "loss_ratio"', more, run)
 
 
 def of_delays(folder: Path, more: str = "") -> Study:
-    return a_course(folder, "delay", '"delay_cdf"', more)
+    return a_series(folder, "delay", '"delay_cdf"', more)
 
 
 def test_time_has_every_stretch_in_which_something_may_be_published(tmp_path: Path) -> None:
@@ -144,7 +129,7 @@ def test_over_time_a_curve_has_a_gap_where_nothing_arrived(
     assert "confidence" not in figures[0].get_suptitle()  # one run has none
 
 
-def test_a_long_course_is_printed_at_some_of_its_x(tmp_path: Path) -> None:
+def test_a_long_series_is_printed_at_some_of_its_x(tmp_path: Path) -> None:
     study = of_delays(tmp_path)
     (table,) = metric_tables(a_result(study, without=0.3))
     assert MAX_ROWS / 2 <= table.row_count <= MAX_ROWS
