@@ -26,7 +26,7 @@ from _report import Line, line, run
 from pyspark.sql import SparkSession
 
 from tidings.pipeline.session import spark_session
-from tidings.pipeline.shipping import Luggage
+from tidings.pipeline.shipping import FilesToShip
 from tidings.pipeline.sweep.grid import Spec, points_of
 from tidings.pipeline.sweep.job import sweep, task_of
 from tidings.pipeline.sweep.points import run_task
@@ -86,7 +86,7 @@ def one_after_another(spec: Spec, out: Path) -> Cost:
     points = points_of(spec)
     started_at, cpu_at = time.perf_counter(), time.process_time()
     for point in points:
-        run_task(task_of(spec, out, point, Luggage()))
+        run_task(task_of(spec, out, point, FilesToShip()))
     return Cost(time.perf_counter() - started_at, time.process_time() - cpu_at)
 
 

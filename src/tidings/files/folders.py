@@ -15,7 +15,7 @@ from tidings.core.errors import ConfigError, TidingsError
 
 
 def writable_folder(path: Path, option: str) -> Path:
-    """The folder, made if it is not there; found out at the door, not when the work is done."""
+    """The folder, made if it is not there; an error before any work if it cannot be written to."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=path):  # rights alone do not tell: the file system may refuse
@@ -27,8 +27,8 @@ def writable_folder(path: Path, option: str) -> Path:
 
 @contextmanager
 def held_alone(lock: Path, busy: str) -> Iterator[None]:
-    """One process at a time; if another is there, an error in these words. The lock ends with the
-    process, however that ends."""
+    """One process at a time: if another holds the lock, an error with the text `busy`. The lock
+    ends with the process, however that ends."""
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -50,7 +50,7 @@ def replaced(path: Path, save: Callable[[Path], Any]) -> Path:
 
 
 def onto_disk(path: Path) -> None:
-    """A file's content, or a folder's names."""
+    """Returns when a file's content, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -3,9 +3,10 @@
 Local mode is the default and stays on the loopback interface; another master (a standalone
 cluster, Kubernetes, YARN) gets the same session, with addresses and parallelism left to it, and
 executors that run this very package. A task whose process dies is tried again in either mode.
-For `brief` work Java translates its code once and quickly: most of a short job's time goes into
-that, and what Java's second, thorough translation costs is paid back only after a minute or so.
-An interrupt waits until Spark has started, as a JVM that is left halfway never ends.
+
+For `brief` work Java compiles its code once and quickly: most of a short job's time goes into that,
+and Java's second, thorough compilation pays off only after a minute or so. An interrupt waits until
+Spark has started, as a JVM that is left halfway never ends.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def spark_session(
 ) -> SparkSession:
     """The running session, or a new one; the first call in a process takes a few seconds.
 
-    `more` are settings of Spark by name; they go before ours. `brief` is for little work, on this
+    `more` are settings of Spark by name, instead of ours. `brief` is for little work, on this
     machine.
     """
     master = _checked(master or LOCAL_MASTER)
@@ -82,7 +83,7 @@ def spark_session(
 
 
 def task_tries(spark: SparkSession) -> int:
-    """How often a task is tried that ends without a word."""
+    """How often a task is tried whose process dies."""
     context = spark.sparkContext
     local = re.fullmatch(r"local\[[^],]+,\s*([0-9]+)\s*\]", str(context.master))
     return int(local[1] if local else context.getConf().get(TRIES, str(TASK_TRIES)))
@@ -111,7 +112,7 @@ def _interrupts_wait() -> Iterator[None]:
 
     Python's own handlers are back afterwards, not the one that Spark puts in their place.
     """
-    if current_thread() is not main_thread():  # signals are none of its business
+    if current_thread() is not main_thread():  # only that one may handle signals
         yield
         return
     waiting: list[int] = []

@@ -1,10 +1,12 @@
 """What must travel to a cluster's executors? The package, and the files that scenarios name.
 
-The machines of a cluster share the folder of results with the driver, and nothing else. So the
-package that runs here goes along as a zip file (what `spark-submit --py-files` would do), and comes
-before any that a machine has installed: all run the same code. Files that a scenario names (maps,
-tables of delays) go along once per sweep, whatever the number of points, named by their content.
-Spark fetches both from here when an executor starts, so the copies stay while this process runs.
+The machines of a cluster share the folder of results with the driver, and nothing else.
+
+The package that runs here is sent as a zip file, as `spark-submit --py-files` would do. It comes
+before any that a machine has installed, so all run the same code. Files that a scenario names
+(maps, tables of delays) are sent once per sweep, whatever the number of points, and are named by
+their content. Executors fetch both from here when they start, so the copies stay while this process
+runs.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def package_archive() -> Path:
     return archive
 
 
-class Luggage:
+class FilesToShip:
     """The files that scenarios name: copied when those are packed, handed over when Spark runs."""
 
     def __init__(self) -> None:

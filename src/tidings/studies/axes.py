@@ -1,7 +1,7 @@
 """Which x does a figure have? In each setting, known before anything runs, so claims are checked.
 
-A parameter of the grid has its values; a distribution the places where it is read; time its
-stretches while messages are published; and subscriptions their labels, in the order of the
+A parameter of the grid has its values, a distribution the places where it is read, time the
+stretches in which messages are published, and subscriptions have their labels, in the order of the
 scenario.
 """
 

@@ -1,5 +1,10 @@
 """Does what the paper says hold here? A claim is data: a number of ours, and what it should be.
 
+The number is a mean over topologies, a difference (`minus`) or a ratio (`over`) of two. The verdict
+is always computed.
+
+In a file
+---------
     [[claim]]
     id = "dcrd-traffic"
     text = "DCRD costs about 1.2 times the packets of D-Tree at P_f = 0.1"  # in our own words
@@ -12,10 +17,7 @@
     kind = "near"                     # one of `JUDGES`
     value = 1.2                       # absent: the paper's number
     tolerance = 0.05
-    why = "..."                       # the reason, told only if it does not hold
-
-The number is a mean over topologies, a difference (`minus`) or a ratio (`over`) of two. The verdict
-is always computed.
+    why = "..."                       # the reason; printed only if it does not hold
 """
 
 from __future__ import annotations

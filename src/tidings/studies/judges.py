@@ -15,7 +15,7 @@ from tidings.studies.wording import X, x_text
 Series = list[tuple[X, float]]  # our number at each x
 SeriesOfStrategies = dict[str, Series]
 
-GRAIN = 1e-9  # or floats would refuse that 0.3 - 0.1 is 0.2
+GRAIN = 1e-9  # as floats are not exact: 0.3 - 0.1 is a little less than 0.2
 
 
 class Judged(NamedTuple):

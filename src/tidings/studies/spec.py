@@ -1,8 +1,10 @@
 """What does a study argue? A TOML file in `studies/`: a sweep, what its figure shows, and claims.
 
 The sweep (`scenario`, `[grid]`, `[setting.NAME]`, `[quick]`) is read as any other, see
-`pipeline.sweep.grid`, and `tidings sweep` runs it too. The rest is the argument:
+`pipeline.sweep.grid`, and `tidings sweep` runs it too.
 
+The argument
+------------
     [study]
     title = "Full mesh, links that fail"
     paper = "DCRD"

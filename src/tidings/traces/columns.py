@@ -1,8 +1,8 @@
 """How do rows become columns for less than half a microsecond each?
 
-Busy brokers record rows that mostly repeat: one broker, one strategy, few topics, the same
-subscriptions message after message. A column of one value is made by repeating it, which costs a
-tenth of converting each; any other is converted value by value.
+The rows of busy brokers mostly repeat themselves: one broker, one strategy, few topics, the same
+subscriptions message after message. A column of one value is made by repeating that value, which
+costs a tenth of converting each; any other column is converted value by value.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Which files of a trace folder can be believed? One bad file does not cost the others.
 
-A file that is cut off, foreign, of another version or without one of its columns is quarantined: it
-stays where it is, is not read, and is named with the reason. So is a copy, whose rows are read
-once. Only if nothing good is left is the first of these problems an error. In a sweep's folder it
-always is, as a point of which a table is missing would count as a run that went badly; there the
-point can simply run again.
+A file is quarantined if it is cut off, foreign, of another version or without one of its columns:
+it stays where it is, is not read, and is named with the reason. So is a copy, as its rows are read
+once. If nothing good is left, the first of these problems is an error.
+
+In a sweep's folder a bad file is always an error. A point without one of its tables would look like
+a run that went badly, and the point can simply run again.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def _check_field(table: str, file: Path, field: pa.Field, found: pa.Schema) -> N
 
 
 def _plain(kind: pa.DataType) -> tuple[str, str]:
-    """Without whether items of a list may be null, which writers see differently."""
+    """The type, without whether items of a list may be null: in that, writers differ."""
     return ("list", str(kind.value_type)) if pa.types.is_list(kind) else ("", str(kind))
 
 

@@ -1,12 +1,14 @@
 """How do trace rows reach the disk while Spark may be reading?
 
 In segments: every `flush_s` the rows since the last time become one complete Parquet file per table
-under a name that begins with a dot, and are then renamed to `<table>/<run>-<broker>-<number>`. A
-reader sees whole files only, a crash loses at most the last `flush_s`, and nothing is overwritten:
+under a name that begins with a dot, and are then renamed to `<table>/<run>-<broker>-<number>`. So a
+reader sees whole files only, and a crash loses at most the last `flush_s`. No file is overwritten:
 a restart goes on numbering where the last one ended, and a number that is taken is passed over (run
-`a-b` of broker `c` and run `a` of broker `b-c` share theirs). The event loop gathers rows and makes
-them columns, a chunk at a time; one thread writes, in order. A disk that takes no more, or a value
-that no column holds, costs rows, which are counted, and never the broker.
+`a-b` of broker `c` and run `a` of broker `b-c` share theirs).
+
+The event loop gathers rows and makes them columns, a chunk at a time; one thread writes, in order.
+If the disk takes no more, or no column can hold a value, rows are lost and counted; the broker goes
+on.
 """
 
 from __future__ import annotations
@@ -150,17 +152,17 @@ class _Writer:
 
 
 def run_prefix(run: str) -> str:
-    """How the names of all segments of a run begin; those of another may, too."""
+    """How the names of all segments of a run begin; those of another run may begin so, too."""
     return f"{_plain(run)}-"
 
 
 def renamed(draft: Path, final: Path) -> bool:
-    """Whether the draft got the name, which nobody had."""
+    """Whether the draft got the name; it does not if a file has that name already."""
     try:
         os.link(draft, final)  # renaming would replace what is there
     except FileExistsError:
         return False
-    except OSError:  # a file system without links; two that look at one moment both go on
+    except OSError:  # a file system without links: two writers at the same moment may both go on
         if final.exists():
             return False
         os.replace(draft, final)
@@ -168,7 +170,7 @@ def renamed(draft: Path, final: Path) -> bool:
 
 
 def _texts(schema: pa.Schema) -> list[str]:
-    """Columns that repeat few values, by Parquet's names; numbers would be looked up in vain."""
+    """Columns that repeat few values, by Parquet's names. A dictionary does not help numbers."""
     lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
     return lists + [field.name for field in schema if pa.types.is_string(field.type)]
 

@@ -1,9 +1,11 @@
 """What became of each message, for each who wanted it? Trace rows joined to outcomes, in Arrow.
 
-One outcome per publication and interested subscription. A copy that is dropped may have a sibling
-that arrives, so delivered wins over dropped, and dropped over in flight; where copies compete, the
-earliest row counts. A subscription that was renewed asks, for each message, what it asked for last
-when that was published; before its first row, what it asked for first.
+There is one outcome per publication and interested subscription. A copy that is dropped may have a
+sibling that arrives: so delivered wins over dropped, and dropped over in flight. Where copies
+compete, the earliest row counts.
+
+A subscription may be renewed with another deadline or price. For each message the wish counts that
+was the last one when it was published; before the first wish, the first.
 `pipeline.transforms.outcomes` means exactly the same on Spark.
 """
 
@@ -46,7 +48,7 @@ def outcomes(tables: Mapping[str, pa.Table], by: By = "clock") -> pa.Table:
     """One row per publication and interested subscription (`OUTCOME_COLUMNS`), sorted.
 
     `by` says what a delay is: the difference of two `clock`s, which must agree, or the `age` that
-    the envelope told, which needs no common clock.
+    the envelope carries, which needs no common clock.
     """
     joined = (
         _with_contracts(_pairs(tables["published"]), tables["subscribed"])

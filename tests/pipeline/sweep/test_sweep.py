@@ -26,7 +26,7 @@ from tidings.cli.sweep import sweep as sweep_command
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.pipeline.analyse.intervals import with_intervals
 from tidings.pipeline.analyse.job import analyse as run_analysis
-from tidings.pipeline.shipping import Luggage, unpacked
+from tidings.pipeline.shipping import FilesToShip, unpacked
 from tidings.pipeline.sweep import job, points
 from tidings.pipeline.sweep.grid import Point, points_of, read_spec
 from tidings.pipeline.sweep.points import Task, run_task, run_tasks
@@ -287,11 +287,11 @@ def test_files_that_a_scenario_names_travel_with_it(tmp_path: Path, spark: Spark
 
 def test_a_learned_model_travels_too(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "weather.parquet").write_bytes(b"of any content")
-    luggage = Luggage()
+    files_to_ship = FilesToShip()
     scenario = Scenario(links=Links(model="weather.parquet"), folder=str(tmp_path))
-    packed = luggage.packed(scenario)
+    packed = files_to_ship.packed(scenario)
     (tmp_path / "weather.parquet").write_bytes(b"of another")
-    luggage.hand_over(spark.sparkContext)
+    files_to_ship.hand_over(spark.sparkContext)
     assert Path(unpacked(packed).links.model).read_bytes() == b"of any content"
 
 

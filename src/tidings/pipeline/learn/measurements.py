@@ -1,4 +1,4 @@
-"""What can be learned from? Looked at before Spark starts, so that mistakes are told at once.
+"""What can be learned from? It is checked before Spark starts, so that mistakes are found at once.
 
 Either a trace folder of level `hops`, or a table of round trips: one Parquet file with a row per
 measurement. Bad files of a folder are set aside, as by `tidings analyse` (`traces.intake`).

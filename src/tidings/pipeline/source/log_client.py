@@ -1,10 +1,10 @@
 """How does Spark read a broker's log? By asking, again and again, from an offset on.
 
 The other end is `live.logs.server`. One connection is kept for as long as somebody reads. A broker
-that does not answer, or has too many readers, is asked again for `patience_s`, so that neither a
-restart of it nor a crowd ends a query. What
-cannot be read any more (removed by the log's limits or with the whole log, or damaged) is
-`LogLoss`, which a reader may choose to live with; everything else that goes wrong is a `LogError`.
+that does not answer, or has too many readers, is asked again for `patience_s`, so that a query
+survives a restart of the broker, and a crowd. What cannot be read any more (removed by the log's
+limits or with the whole log, or damaged) is `LogLoss`, and a reader may choose to go on without it.
+Everything else that goes wrong is a `LogError`.
 """
 
 from __future__ import annotations

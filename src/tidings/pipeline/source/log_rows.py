@@ -1,9 +1,9 @@
 """Which messages of a log become rows, and what does a row say?
 
-A reader's `topic` and `where` mean what they mean in a subscription. Its contract meets the
+A reader's `topic` and `where` mean what they mean in a subscription. Its contract joins the
 publisher's as a subscriber's would: the tighter deadline holds, prices multiply. A message is in
-time if it was no older than that deadline when it reached the broker that keeps the log; what Spark
-takes after that is not counted.
+time if it was no older than that deadline when it reached the broker that keeps the log. The time
+that Spark takes after that is not counted.
 """
 
 from __future__ import annotations

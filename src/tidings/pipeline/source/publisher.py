@@ -1,10 +1,10 @@
 """How does a task publish? As an MQTT 5 client of its own, on our own codec and a plain socket.
 
-QoS 0 has no acknowledgements, but a broker serves what one client sends in its order. So at the end
-the client pings, twice: the answer to the first says that everything before it was served, the
-answer to the second that the round which served it has ended, and with it the commit of what is
-durable. A broker that refuses something (a contract that makes no sense, a packet too large) closes
-the connection and says why, which is passed on.
+QoS 0 has no acknowledgements, but a broker serves what one client sends in order. So at the end the
+client pings twice. The answer to the first ping says that everything before it was served. The
+answer to the second says that the broker's turn which served it has ended, and with it the commit
+of what is durable. A broker that refuses something (a contract that makes no sense, a packet too
+large) closes the connection and says why; its reason is passed on.
 """
 
 from __future__ import annotations

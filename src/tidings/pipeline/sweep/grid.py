@@ -1,5 +1,7 @@
 """What does a sweep vary? A spec in TOML becomes points, each a whole scenario.
 
+A spec
+------
     name = "mesh20"                        # absent: the name of the file
     scenario = "../scenarios/mesh20.toml"  # relative to this file
     [grid]
@@ -13,9 +15,13 @@
     "run.seconds" = [600]
 
 Any parameter of the scenario may be in the grid. With settings, the grid is run once for each; a
-setting that names a parameter of the grid narrows it. A point is named by the digest of its
-scenario, so the name says what made the result; two points of one name would be the same work
-twice. A study adds `[study]` and `[[claim]]` to such a file.
+setting that names a parameter of the grid narrows it. A study adds `[study]` and `[[claim]]` to
+such a file.
+
+A point
+-------
+A point is named by the digest of its scenario, so the name says what made the result. Two points of
+one name would be the same work twice, and are refused.
 """
 
 from __future__ import annotations
@@ -103,7 +109,7 @@ def read_spec(path: Path) -> Spec:
 def points_of(spec: Spec) -> list[Point]:
     """All points, in the order of the grid; every scenario among them is checked."""
     document = read_toml(spec.scenario)
-    set_up(parse(document, *_place(spec)))  # a fault that is here already is none of the grid's
+    set_up(parse(document, *_place(spec)))  # a fault of the scenario itself is not one of the grid
     points: dict[str, Point] = {}
     for parameters, changes in _combinations(spec):
         setup = _setup(spec, document, parameters, changes)

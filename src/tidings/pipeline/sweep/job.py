@@ -1,12 +1,12 @@
 """Which points are missing, and how do they get done? One simulation per task, on all executors.
 
-Only points without a `finished` row in `points` run. The job goes on in a thread of its own while
-the caller is told how many points are done, by looking at what has appeared on disk: what a person
-sees is what would be kept if the machine stopped now. On a cluster, driver and executors must see
-the same folder.
+Only points without a `finished` row in `points` run. The job runs in a thread of its own. Meanwhile
+the caller hears how many points are done, which is read off the disk: what a person sees is what
+would be kept if the machine stopped now. On a cluster, driver and executors must see the same
+folder.
 
-Every task goes out from the driver with its point in it. Nothing is shuffled, so an executor that
-is lost takes nothing with it but the points that it was at.
+Every task goes out from the driver with its point in it. Nothing is shuffled, so if an executor is
+lost, only the points that it was running are lost with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tidings.core.errors import ConfigError, TidingsError
 from tidings.files.folders import writable_folder
 from tidings.pipeline.schemas import POINT_TYPE
 from tidings.pipeline.session import StartSpark, task_tries
-from tidings.pipeline.shipping import Luggage
+from tidings.pipeline.shipping import FilesToShip
 from tidings.pipeline.sweep.grid import Point, Progress, Spec, points_of
 from tidings.pipeline.sweep.points import (
     TASK_SCHEMA,
@@ -114,10 +114,10 @@ def _run(
         return done
 
     tell()
-    luggage, job = Luggage(), None
-    tasks = [task_of(spec, out, point, luggage) for point in missing]
+    files_to_ship, job = FilesToShip(), None
+    tasks = [task_of(spec, out, point, files_to_ship) for point in missing]
     try:
-        job = _Job(start_spark(), tasks, luggage)
+        job = _Job(start_spark(), tasks, files_to_ship)
         while not job.ended(POLL_S):
             tell()
         _wait_until(lambda: tell() == len(files), out)
@@ -129,7 +129,7 @@ def _run(
 
 
 def _wait_until(all_seen: Callable[[], bool], out: Path) -> None:
-    """Every task has written its file; but where?"""
+    """Every task has written its file; wait until this machine sees them all."""
     until = time.monotonic() + SEEN_WITHIN_S
     while not all_seen():
         if time.monotonic() > until:
@@ -142,8 +142,8 @@ def _wait_until(all_seen: Callable[[], bool], out: Path) -> None:
 class _Job:
     """The Spark job, in a thread of its own."""
 
-    def __init__(self, spark: SparkSession, tasks: list[Task], luggage: Luggage) -> None:
-        self._spark, self._luggage = spark, luggage
+    def __init__(self, spark: SparkSession, tasks: list[Task], files_to_ship: FilesToShip) -> None:
+        self._spark, self._luggage = spark, files_to_ship
         self._error: Exception | None = None
         self._thread = Thread(target=self._work, args=(tasks,), name="sweep", daemon=True)
         self._thread.start()
@@ -194,15 +194,15 @@ def _partitions(spark: SparkSession, count: int) -> Iterator[None]:
 
 
 def _one_batch_each(tasks: list[Task], tries: int) -> pa.Table:
-    """Very many tasks are cut by batches instead, so each has one."""
+    """A table with a batch for each task: Spark cuts very many rows by batches."""
     rows = [msgspec.structs.asdict(task) | {"tries": tries} for task in tasks]
     return pa.Table.from_batches([pa.RecordBatch.from_pylist([row], TASK_SCHEMA) for row in rows])
 
 
-def task_of(spec: Spec, out: Path, point: Point, luggage: Luggage) -> Task:
-    """The point, packed for a journey."""
+def task_of(spec: Spec, out: Path, point: Point, files_to_ship: FilesToShip) -> Task:
+    """The point, packed for an executor."""
     parameters = msgspec.json.encode(point.parameters).decode()
-    scenario = msgspec.msgpack.encode(luggage.packed(point.scenario))
+    scenario = msgspec.msgpack.encode(files_to_ship.packed(point.scenario))
     return Task(spec.name, point.name, parameters, scenario, str(out.absolute()))
 
 

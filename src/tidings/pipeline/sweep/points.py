@@ -1,14 +1,19 @@
 """How does one point run, so that its result is whole or not there at all?
 
-This runs in a Spark executor. Rows stream from the simulation into one hidden draft per table; at
-the end the drafts are renamed to their final names, and last of all the point's row appears in
-`points`. Names follow from the point alone: a task that is tried again, even while the first try
-still runs somewhere, replaces files by equal ones and never adds rows; and once one try has
-finished, no other begins or says that the point has failed.
+This runs in a Spark executor. Rows stream from the simulation into one hidden draft per table. At
+the end the drafts get their final names, and last of all the point's row appears in `points`.
 
+Tries
+-----
+Names follow from the point alone. A task that is tried again, even while the first try still runs
+somewhere, replaces files by equal ones and never adds rows. Once one try has finished, no other
+begins, and none says that the point has failed.
+
+Failures
+--------
 An exception is caught here, and becomes the point's row. If the process itself dies each time (out
-of memory), Spark would give up the whole sweep after the last try; so the last of several tries
-only says so.
+of memory), Spark would give up the whole sweep after the last try. So the last of several tries
+does not run the point, and only writes that it failed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What did a delivered message cost? Frames and bytes on all links, split by what they were for.
 
-A frame counts on every link it is put on. Data frames, repeats among them, are payload and header;
-a header has no frame of its own. What came in and was discarded as a repeat has been counted where
-it was sent, and is given apart.
+A frame counts on every link it is put on. Data frames, repeats among them, are split into payload
+and header; a header has no frame of its own. A frame that came in a second time and was discarded
+was counted where it was sent; `discarded` counts such frames apart.
 """
 
 from __future__ import annotations
@@ -52,9 +52,8 @@ def discarded(carried: DataFrame) -> DataFrame:
 def _parts(carried: DataFrame) -> DataFrame:
     is_data, header_bytes = F.col("kind").isin(*DATA_KINDS), F.col("header_bytes")
     part = F.when(is_data, PAYLOAD).otherwise(F.col("kind"))
-    payload_bytes = F.when(is_data, F.col("size_bytes") - header_bytes).otherwise(
-        F.col("size_bytes")
-    )
+    size_bytes = F.col("size_bytes")
+    payload_bytes = F.when(is_data, size_bytes - header_bytes).otherwise(size_bytes)
     frames = carried.where(F.col("kind") != DISCARDED).select(
         "run", part.alias("part"), "frames", payload_bytes.alias("size_bytes")
     )

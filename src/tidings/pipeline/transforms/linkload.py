@@ -3,7 +3,7 @@
 The load comes from `carried`, at any level. At level `hops` probes and transmissions tell round
 trips and how many went unanswered; as in `transforms.links.samples`, a question that was asked just
 before the end counts only if it was answered, and an answer to a repeat tells no round trip.
-`link_changed` tells since when a link was up or down, to whom it belonged.
+`link_changed` tells when a link went up or down.
 """
 
 from __future__ import annotations

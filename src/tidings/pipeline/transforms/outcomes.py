@@ -1,9 +1,9 @@
 """What became of each message, for each who wanted it? One outcome per pair of the two.
 
-The same meaning as `traces.outcomes`, which see; there the rows of one run are joined in memory,
-here those of any number of runs on any number of machines. `examined` outcomes are those that
-`tidings analyse` counts: they also tell how often a message was delivered, and do not believe a
-clock that puts a delivery before its publication.
+Outcomes mean the same as in `traces.outcomes`, where they are explained. There the rows of one run
+are joined in memory, here those of any number of runs on any number of machines. `tidings analyse`
+counts `examined` outcomes: they also say how often a message was delivered, and where a clock puts
+a delivery before its publication they do not trust it.
 """
 
 from __future__ import annotations
@@ -169,10 +169,8 @@ def _subscriber() -> Column:
 
 
 def _outcome() -> Column:
-    arrived, in_time = (
-        F.col("delay_s").isNotNull(),
-        F.col("delay_s") <= F.col("deadline_s") + GRAIN_S,
-    )
+    arrived = F.col("delay_s").isNotNull()
+    in_time = F.col("delay_s") <= F.col("deadline_s") + GRAIN_S
     return (
         F.when(arrived & in_time, IN_TIME)
         .when(arrived, LATE)

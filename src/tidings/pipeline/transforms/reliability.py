@@ -1,15 +1,19 @@
 """How reliable was it? The four levels of the pruning paper, section 2, Eq. 1 to 4.
 
-Its event type is our topic, its subscriber our client (`<broker>/<client>`, whatever subscriptions
-it has), its publications those that the subscriber was owed (the publisher's broker knew of its
-interest), its notifications those that were delivered, late or not. `on_time_reliability` is the
-same of what was in time.
-
     subscriber-topic  R[e_t^s]  delivered over owed                                     (Eq. 1)
     subscriber        R[e^s]    mean of Eq. 1 over the topics of the subscriber         (Eq. 2)
     topic             R[e_t]    mean of Eq. 1 over the subscribers of the topic         (Eq. 3)
     system            R[e]      mean of Eq. 2 over all subscribers                      (Eq. 4)
 
+The paper's words, and ours
+---------------------------
+Its event type is our topic. Its subscriber is our client (`<broker>/<client>`, whatever
+subscriptions it has). Its publications are those that the subscriber was owed (the publisher's
+broker knew of its interest), and its notifications those that were delivered, late or not.
+`on_time_reliability` is the same of what was in time.
+
+Which mean
+----------
 The paper's sums run to the number of all topics and of all subscribers. That equals the mean only
 where everybody subscribes to everything; its text speaks of what is subscribed to, and so do we.
 Means are not weighted by messages, so `system` is not the delivery ratio.

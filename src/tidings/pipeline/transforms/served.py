@@ -50,11 +50,11 @@ def per_subscriber(examined: DataFrame) -> DataFrame:
 def beside() -> dict[str, Column]:
     """Of a group of examined outcomes, what `metrics.figures` do not tell."""
     lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
-    seconds = F.sum(F.greatest(F.col("copies") - 1, F.lit(0)))
+    repeated = F.sum(F.greatest(F.col("copies") - 1, F.lit(0)))
     return {
         "loss_ratio": lost,
         "delay_mean_s": F.avg("delay_s"),
-        "second_deliveries": seconds,
+        "second_deliveries": repeated,
         "clock_jumps": F.count_if("clock_back"),
     }
 

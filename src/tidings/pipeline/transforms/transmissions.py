@@ -1,8 +1,8 @@
 """What became of every transmission of a message over a link? Attempts, with their outcome.
 
-An acknowledgement names a transmission, not the attempt that it answers: it is counted for the last
-one, since a broker that has its answer sends no more. Which copy it was meant for is not known if
-there were several, so only that of a first attempt tells a round trip (Karn).
+An acknowledgement names a transmission, not the attempt that it answers. It is counted for the last
+attempt, since a broker that has its answer sends no more. If there were several attempts, nobody
+knows which of them was answered; so only the answer to a single attempt tells a round trip (Karn).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def transmissions(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
     last = F.col("attempt") == F.max("attempt").over(Window.partitionBy(*KEYS))
     sent = forwarded.dropDuplicates([*KEYS, "attempt"]).withColumn("last", last)
     answered = F.col("answer_s").isNotNull() & F.col("last")
-    is_first = answered & (F.col("attempt") == 1)
+    is_only = answered & (F.col("attempt") == 1)
     return sent.join(answers, list(KEYS), "left").select(
         *forwarded.columns,
         F.when(answered, ACKNOWLEDGED).otherwise(UNACKNOWLEDGED).alias("outcome"),
-        F.when(is_first, F.col("answer_s")).alias("round_trip_s"),
+        F.when(is_only, F.col("answer_s")).alias("round_trip_s"),
     )
 
 

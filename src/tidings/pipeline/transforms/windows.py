@@ -2,8 +2,8 @@
 
 Two streams are joined: what was published, for each interested subscription, and what was
 delivered to it within `wait_s`. A publication leaves the join with its delivery, or without one
-when the watermark says that none can come; so each is counted in the window of its publishing, and
-a window is complete, and given out once, when the watermark has passed its end and the wait.
+when the watermark says that none can come. Each is counted in the window in which it was published.
+A window is complete when the watermark has passed its end and the wait; then it is given out, once.
 
 What a subscription asks for is in other rows, which may be written a moment after a message that it
 wants. So the stream only gathers delays, and a window is judged when it is complete.
@@ -47,7 +47,7 @@ class Timing(Struct, frozen=True):
     @property
     def clocks_differ_s(self) -> float:
         """At most, between a publisher's broker and a subscriber's. Who asks for ages does not
-        trust the clocks, which the watermark then holds together."""
+        trust the clocks; then the watermark bounds how far they may differ."""
         return self.watermark_s if self.by == "age" else CLOCKS_DIFFER_S
 
 
@@ -77,7 +77,7 @@ class Window(Struct, frozen=True):
 
 
 def checked_timing(timing: Timing) -> Timing:
-    """The same, if one can measure by it."""
+    """The timing, or a `ConfigError` that says which option is out of range."""
     for option in DURATIONS:
         value = getattr(timing, option)
         if not (isfinite(value) and LEAST_S <= value <= MOST_S):

@@ -2,10 +2,10 @@
 
 A window in which too few messages were on time becomes a message on `$tidings/violations/<topic>`,
 with the window as JSON. Topics that begin with `$` belong to the server: `#` alone does not match
-them, so ordinary listeners are left in peace. A broker that is away does not stop the watch: what
-could not be published is tried again with the next windows, and once more at the end; what is left
-then is counted in a warning, and is in no later watch. After a restart a message may come again;
-its `id` is the same.
+them, so ordinary listeners do not get them. A broker that is away does not stop the watch: what
+could not be published is tried again with the next windows, and once more at the end. What is left
+then is counted in a warning, and no later watch publishes it. After a restart a message may come
+again; its `id` is the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What does each subscription ask for, as far as is known by now?
 
-Of one that was renewed, what it asked for last. (`traces.outcomes` holds each message to what was
-asked for when it was published; the two differ for windows around a renewal.) Files are read once,
-as they appear; one that is no table of subscriptions is passed over, with a warning, and counted.
+If a subscription was renewed, what it asked for last. (`traces.outcomes` judges each message by
+what was asked for when it was published; the two differ for windows around a renewal.) Files are
+read once, as they appear. A file that holds no subscriptions is passed over, with a warning, and
+counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What does the y axis say? Its unit, and no more of it than can be.
 
-Of no metric can there be less than nothing, nor a share of more than all, though a confidence bar
-may go on. A logarithmic axis begins below the smallest mean, however far the confidence goes down.
+No metric is below zero and no share is above one, so the axis ends there, even where a confidence
+bar goes on. A logarithmic axis begins below the smallest mean, however far the bar goes down.
 """
 
 from __future__ import annotations

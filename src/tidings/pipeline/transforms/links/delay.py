@@ -1,13 +1,17 @@
 """How long does a frame take over each link, and how does that depend on the hour?
 
-A delay is one-way: half of a round trip, less what the bytes of the message took where that is
-known. Where it is not, because all messages were alike, probes alone tell the delay, if there are
-enough. Links of which few round trips are known get no distribution.
+One-way delays
+--------------
+A delay is half of a round trip, less what the bytes of the message took where that is known. Where
+it is not known, because all messages were of one size, probes alone tell the delay, if there are
+enough of them. A link with few round trips gets no distribution.
 
-Where the hours of the day are known to differ, a delay is its hour's factor times a level, and the
-distribution is that of levels: what the hour explains is not counted as chance once more. A pattern
-is what comes again, so it takes each hour on two days or more, and enough round trips in it that
-their mean is more than chance.
+Hours of the day
+----------------
+Where hours are known to differ, a delay is its hour's factor times a level, and the distribution is
+that of levels: what the hour explains is not counted as chance once more. A pattern is what comes
+again. So each hour must be seen on two days or more, with enough round trips for a mean that is
+more than chance.
 """
 
 from __future__ import annotations

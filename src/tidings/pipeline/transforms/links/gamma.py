@@ -1,11 +1,17 @@
 """Which shifted gamma fits? `shift + gamma(shape, scale)`, with the mean of the samples.
 
+Shape and scale
+---------------
 For a given shift, shape and scale follow in closed form from the mean of x ln x (Ye and Chen,
 "Closed-form estimators for the gamma distribution derived from likelihood equations", The American
-Statistician 71, 2017): nearly as good as maximum likelihood and, unlike moments, not ruled by a few
-enormous delays. Likelihood itself cannot choose the shift (it grows without bound as the shift
-nears the least sample), so the one of several is taken whose distribution is nearest to the samples
-in Kolmogorov's distance.
+Statistician 71, 2017). That is nearly as good as maximum likelihood and, unlike moments, not ruled
+by a few enormous delays.
+
+Shift
+-----
+Likelihood cannot choose the shift: it grows without bound as the shift nears the least sample. So
+several shifts are tried, and the one is taken whose distribution is nearest to the samples in
+Kolmogorov's distance.
 
 Only quantiles are looked at, so that a few odd samples do not rule the shift either: not even a
 delay of zero, which is what is left where a message's bytes are thought to have taken all of it.

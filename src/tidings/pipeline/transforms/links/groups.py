@@ -2,7 +2,8 @@
 
 Two links (whichever end saw it) belong together if each had at least two outages, the time in which
 both were down is at least half of the time in which either was, and at least twice what chance
-would give links that fail independently as often. Whoever belongs to one of a group belongs to it.
+would give links that fail independently as often. A link that belongs to one link of a group
+belongs to the group.
 """
 
 from __future__ import annotations

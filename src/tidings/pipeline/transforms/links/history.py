@@ -1,9 +1,9 @@
 """When did each link work? Its outages, and what was lost outside of them.
 
-The rule is `core.links.silences`: several unanswered questions in a row are an outage. In a table
-of round trips a slice without a measurement is one already. A link that is down when the run ends,
-and went down just before, was taken down with the run. A run that was stopped and went on is
-watched in spells (`spells`), each with a beginning and an end of its own.
+The rule is that of `core.links.silences`: several unanswered questions in a row are an outage. In a
+table of round trips one slice without a measurement is an outage already. A link that went down
+just before the run ended was taken down with the run. A run that was stopped and went on is watched
+in spells (`spells`), each with a beginning and an end of its own.
 """
 
 from __future__ import annotations

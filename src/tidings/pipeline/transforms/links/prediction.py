@@ -1,7 +1,9 @@
-"""How well can a link's next delays be told? Tried on the last part of every run.
+"""How well can a link's next delays be predicted? Tried on the last part of every run.
 
-All predictors know the delays of a link up to some slices before the one to predict, and what they
-learned on the earlier part of each run:
+Predictors
+----------
+All of them know the delays of a link up to some slices before the one to predict, and what they
+learned from the earlier part of each run:
 
     last value   the delay of the last slice that is known
     mean         the mean of the earlier part
@@ -11,9 +13,12 @@ learned on the earlier part of each run:
                  the `keep` of least absolute errors.
 
 The delay of a slice is the mean of those measured in it; predictors pass over slices without any.
-The persistence of the model is that of levels (`delay`): the hour of the day alone does not
-persist. It is told only by slices that follow each other, since it is what is left after one; what
-is left after a gap is less.
+
+Persistence
+-----------
+The persistence of the model is that of levels (`delay`), so that the hour of the day does not count
+as persistence. It is what is left of a deviation one slice later. So only slices that follow each
+other tell it: after a gap less is left.
 """
 
 from __future__ import annotations

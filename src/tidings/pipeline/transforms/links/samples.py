@@ -1,9 +1,9 @@
 """What was asked of every link, and what came back? One row per question, wherever it was asked.
 
 A trace of level `hops` has two kinds: probes, and transmissions of messages with their
-acknowledgements (`transforms.transmissions`). What was sent in the last moments of a run may still
-have been answered, so it counts only if it was. Rows of a trace that were read twice count once. A
-table of round trips has answers only.
+acknowledgements (`transforms.transmissions`). The answer to what was sent in the last moments of a
+run may have come after its end; so such a question counts only if it was answered. Rows of a trace
+that were read twice count once. A table of round trips has answers only.
 
 A round trip that is negative (a clock that was set back), not finite, or of a host to itself, is no
 sample.

@@ -1,13 +1,15 @@
 """When did the overlay run? A run of live brokers may be stopped for the night and go on.
 
-While all brokers are stopped none of them records anything. Such a silence tells nothing of links,
-though whoever stopped last noted that all its links went down: what lies between two silences is a
-spell, and each spell is watched by itself.
+While all brokers are stopped none of them records anything. Such a silence says nothing about
+links, though the broker that stopped last noted that all its links went down. What lies between two
+silences is a spell, and each spell is watched by itself.
 
-A silence is that of stopped brokers if it is longer than several probes take, and many times longer
-than usual in this run: brokers that do not probe record only what they have to carry. Where brokers
-went on and all links were gone, with no client to record anything for, it looks the same, and is
-not counted either. Virtual time never stops: a simulated run is one spell.
+Which silence is a stop
+-----------------------
+One that is longer than several probes take, and many times longer than usual in this run: brokers
+that do not probe record only what they have to carry. It looks the same where brokers went on but
+all links were gone, with no client to record anything for; such a silence is not counted either.
+Virtual time never stops: a simulated run is one spell.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """How long does a link need for a kilobyte? Told by messages of different size.
 
-A round trip grows with the size of the message by the time per byte: the slope of a straight line
+A round trip grows with the size of the message. The time per byte is the slope of a straight line
 through all round trips of a link (least squares). Messages of one size tell nothing, and a slope
-that is not clearly above zero is none. What a message deviates from the line grows with its size,
-if the time per byte varies between messages: the slope of squared deviations over squared sizes is
-its variance.
+that is not clearly above zero does not count.
+
+If the time per byte varies between messages, large messages deviate more from the line than small
+ones. The variance of the time per byte is the slope of squared deviations over squared sizes.
 """
 
 from __future__ import annotations
