@@ -138,10 +138,10 @@ def _analysed(
 
 
 def _strategies(rows: DataFrame, traces: Traces) -> DataFrame:
-    """`metrics.per_strategy`, `served.beside` and discarded frames."""
+    """`metrics.per_strategy`, `served.extra_figures` and discarded frames."""
     carried = traces["carried"]
     return (
-        metrics.per_strategy(rows, traces["published"], carried, served.beside())
+        metrics.per_strategy(rows, traces["published"], carried, served.extra_figures())
         .join(discarded(carried), "run", "left")
         .na.fill(0, ["second_deliveries", "clock_jumps", "discarded_frames"])
     )

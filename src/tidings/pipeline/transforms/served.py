@@ -43,11 +43,11 @@ def per_subscriber(examined: DataFrame) -> DataFrame:
     """One row per run and subscription: the tightest deadline that held for it, and `SERVED`."""
     keys = ("run", "subscription", "subscriber_broker")
     tightest = F.min("deadline_s").alias("deadline_s")
-    grouped = examined.groupBy(*keys).agg(tightest, *figures(), *_beside())
+    grouped = examined.groupBy(*keys).agg(tightest, *figures(), *_extra_columns())
     return grouped.withColumns(_named_delays()).select(*keys, "deadline_s", *SERVED)
 
 
-def beside() -> dict[str, Column]:
+def extra_figures() -> dict[str, Column]:
     """Of a group of examined outcomes, what `metrics.figures` do not tell."""
     lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
     repeated = F.sum(F.greatest(F.col("copies") - 1, F.lit(0)))
@@ -60,7 +60,7 @@ def beside() -> dict[str, Column]:
 
 
 def _served(examined: DataFrame, *keys: str) -> DataFrame:
-    grouped = examined.groupBy(*keys).agg(*figures(), *_beside())
+    grouped = examined.groupBy(*keys).agg(*figures(), *_extra_columns())
     return grouped.withColumns(_named_delays()).select(*keys, *SERVED)
 
 
@@ -68,5 +68,5 @@ def _named_delays() -> dict[str, Column]:
     return dict(zip(DELAYS, delays(), strict=True))
 
 
-def _beside() -> list[Column]:
-    return [figure.alias(name) for name, figure in beside().items()]
+def _extra_columns() -> list[Column]:
+    return [figure.alias(name) for name, figure in extra_figures().items()]
