@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from math import inf
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidings.core.contract import BEST_EFFORT, Contract
 from tidings.core.errors import WireError
-from tidings.mqtt.contracts import stated_contract
+from tidings.mqtt.contracts import STATEMENTS, stated_contract, user_properties_of
 from tidings.mqtt.reasons import ReasonCode
 
 
@@ -76,3 +80,40 @@ def test_a_long_bad_value_is_not_repeated_in_full() -> None:
 def test_a_clause_stated_twice_is_refused(name: str) -> None:
     with pytest.raises(WireError, match=f"user property {name} is stated twice"):
         stated_contract(((name, "1"), (name, "1")), None, BEST_EFFORT)
+
+
+NAMES = st.just("") | st.text(min_size=1)
+RATIOS = st.floats(0.0, 1.0)
+CONTRACTS = st.builds(
+    Contract,
+    st.just(inf) | st.floats(0.0, 1e300, exclude_min=True),  # in ms it has to be a float as well
+    st.floats(0.0, allow_infinity=False),
+    RATIOS,
+    RATIOS,
+    st.sampled_from(["deliver", "drop"]),
+    st.booleans(),
+    NAMES,
+    NAMES,
+)
+
+
+@given(CONTRACTS, NAMES)
+def test_a_contract_stated_in_user_properties_is_read_as_the_same(
+    contract: Contract, where: str
+) -> None:
+    stated = user_properties_of(contract, where)
+    assert stated_contract(stated, None, BEST_EFFORT) == (contract, where or None)
+
+
+def test_best_effort_is_stated_by_saying_nothing() -> None:
+    assert user_properties_of(BEST_EFFORT) == ()
+
+
+def test_every_field_of_a_contract_has_a_user_property() -> None:
+    stated = [statement.field for statement in STATEMENTS.values()]
+    assert stated == [*Contract.__struct_fields__, "where"]
+
+
+def test_a_deadline_is_written_in_plain_milliseconds() -> None:
+    assert user_properties_of(Contract(deadline_s=0.25)) == (("deadline-ms", "250"),)
+    assert user_properties_of(Contract(deadline_s=2e-05)) == (("deadline-ms", "0.02"),)

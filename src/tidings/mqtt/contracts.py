@@ -1,21 +1,25 @@
-"""What does a client promise or ask for, in the user properties of MQTT 5?
+"""How is a contract stated in the user properties of MQTT 5, and read from them again?
 
-Nine names have a meaning here; all other user properties are a message's attributes and none of
-our business. Each name has one row in a table: how its text becomes a value, and what is accepted.
-A bad value is refused by name (0x83), never silently ignored: a publisher who believes in a
-deadline that nobody keeps is worse off than one who is told.
+Nine names have a meaning here. All other user properties are attributes of the message and are not
+touched. `STATEMENTS` has one row for each name: the field of the contract it stands for, how its
+text is read and written, and what is accepted. Brokers read by it; whoever publishes writes by it.
+
+A bad value is refused by name (reason code 0x83) and never ignored: a publisher who relies on a
+deadline that nobody keeps is worse off than one whose message is refused.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from math import inf
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
-from tidings.core.contract import Contract
+from tidings.core.contract import BEST_EFFORT, Contract
 from tidings.core.errors import WireError
 from tidings.mqtt.properties import Pairs
 from tidings.mqtt.reasons import ReasonCode
@@ -23,6 +27,7 @@ from tidings.mqtt.reasons import ReasonCode
 LONGEST_SHOWN = 80  # characters of a bad value that the error repeats
 
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
+_MS_PER_S_DIGITS = 3
 
 
 def _number(text: str) -> float:
@@ -33,10 +38,14 @@ def _number(text: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    milliseconds = _number(text)
-    if milliseconds == 0:
+    """Milliseconds as seconds. Shifting the decimal point loses nothing, as a division would."""
+    if _number(text) == 0:
         raise ValueError
-    return milliseconds / 1000
+    return float(Decimal(text).scaleb(-_MS_PER_S_DIGITS))
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{Decimal(repr(seconds)).scaleb(_MS_PER_S_DIGITS):f}"
 
 
 def _ratio(text: str) -> float:
@@ -61,18 +70,47 @@ def _name(text: str) -> str:
     return text
 
 
-STATEMENTS: dict[str, tuple[str, Callable[[str], Any], str]] = {
-    # user property: (field of the contract, reader, what is accepted)
-    "deadline-ms": ("deadline_s", _seconds, "a number of milliseconds greater than 0"),
-    "price": ("price", _number, "a number from 0"),
-    "reliability": ("reliability", _ratio, "a number from 0 to 1"),
-    "availability": ("availability", _ratio, "a number from 0 to 1"),
-    "late": ("late", _word(deliver="deliver", drop="drop"), "deliver or drop"),
-    "durable": ("durable", _word(true=True, false=False), "true or false"),
-    "strategy": ("strategy", _name, "the name of a routing strategy"),
-    "scheduling": ("scheduling", _name, "the name of a scheduling policy"),
-    "where": ("where", _name, "a predicate on a message's attributes, such as height < 3000"),
+def property_text(value: object) -> str:
+    """A value as user properties spell it: truth as true or false, numbers as Python does."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Statement(Struct, frozen=True):
+    """What one user property says about a contract."""
+
+    field: str  # of the contract; `where` belongs to the subscription
+    read: Callable[[str], Any]  # raises ValueError if the text is not accepted
+    accepted: str
+    write: Callable[[Any], str] = property_text
+
+
+STATEMENTS: dict[str, Statement] = {
+    # by the name of the user property
+    "deadline-ms": Statement(
+        "deadline_s", _seconds, "a number of milliseconds greater than 0", _milliseconds
+    ),
+    "price": Statement("price", _number, "a number from 0"),
+    "reliability": Statement("reliability", _ratio, "a number from 0 to 1"),
+    "availability": Statement("availability", _ratio, "a number from 0 to 1"),
+    "late": Statement("late", _word(deliver="deliver", drop="drop"), "deliver or drop"),
+    "durable": Statement("durable", _word(true=True, false=False), "true or false"),
+    "strategy": Statement("strategy", _name, "the name of a routing strategy"),
+    "scheduling": Statement("scheduling", _name, "the name of a scheduling policy"),
+    "where": Statement(
+        "where", _name, "a predicate on a message's attributes, such as height < 3000"
+    ),
 }
+_USUAL = asdict(BEST_EFFORT) | {"where": ""}
+
+
+def user_properties_of(contract: Contract, where: str = "") -> Pairs:
+    """The user properties that state a contract: those in which it differs from best effort."""
+    wanted = asdict(contract) | {"where": where}
+    return tuple(
+        (name, statement.write(wanted[statement.field]))
+        for name, statement in STATEMENTS.items()
+        if wanted[statement.field] != _USUAL[statement.field]
+    )
 
 
 def stated_contract(
@@ -95,16 +133,16 @@ def stated_contract(
 def _statements(user_properties: Pairs) -> dict[str, Any]:
     stated: dict[str, Any] = {}
     for name, text in user_properties:
-        if name not in STATEMENTS:
+        statement = STATEMENTS.get(name)
+        if statement is None:
             continue
-        field, read, accepted = STATEMENTS[name]
-        if field in stated:
+        if statement.field in stated:
             raise _refused(f"user property {name} is stated twice, but accepted is: once")
         try:
-            stated[field] = read(text)
+            stated[statement.field] = statement.read(text)
         except ValueError:
             shown = text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
-            problem = f"user property {name} is {shown!r}, but accepted is: {accepted}"
+            problem = f"user property {name} is {shown!r}, but accepted is: {statement.accepted}"
             raise _refused(problem) from None
     return stated
 

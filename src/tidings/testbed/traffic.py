@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from tidings.core.contract import BEST_EFFORT, Contract, Subscription
+from tidings.core.contract import Contract, Subscription
 from tidings.live.clock import Clock
 from tidings.mqtt.codec import Decoder, encode, encode_publish
+from tidings.mqtt.contracts import user_properties_of
 from tidings.mqtt.packets import (
     MQTT_5,
     Connack,
@@ -24,6 +25,7 @@ from tidings.mqtt.packets import (
     TopicFilter,
 )
 from tidings.mqtt.properties import Pairs, Properties
+from tidings.mqtt.reasons import FIRST_FAILURE
 
 RETRY_S = 0.1
 CONNECT_WITHIN_S = 5.0
@@ -78,7 +80,7 @@ class TrafficClient:
 
     def _granted(self, answer: Connack | Suback) -> int:
         code = max(answer.codes) if isinstance(answer, Suback) else answer.code
-        if code >= 0x80:
+        if code >= FIRST_FAILURE:
             reason = answer.properties.reason_string
             self.refused = f"client {self.name} was refused with code {code:#04x}: {reason}"
         return 1
@@ -157,21 +159,8 @@ class Traffic:
 
 def publication(topic: str, payload: bytes, contract: Contract, pairs: Pairs = ()) -> bytes:
     """A PUBLISH packet under a contract, with user properties."""
-    properties = Properties(user_properties=(*stated(contract), *pairs))
+    properties = Properties(user_properties=(*user_properties_of(contract), *pairs))
     return encode_publish(topic, payload, properties, MQTT_5)
-
-
-def stated(contract: Contract, where: str = "") -> Pairs:
-    """What is not the default, as user properties."""
-    pairs = {
-        "deadline-ms": (contract.deadline_s != BEST_EFFORT.deadline_s, contract.deadline_s * 1000),
-        "price": (contract.price != BEST_EFFORT.price, contract.price),
-        "availability": (contract.availability > 0, contract.availability),
-        "durable": (contract.durable, "true"),
-        "late": (contract.late != BEST_EFFORT.late, contract.late),
-        "where": (bool(where), where),
-    }
-    return tuple((name, str(value)) for name, (differs, value) in pairs.items() if differs)
 
 
 def client_name(wish: Subscription) -> str:
@@ -180,7 +169,7 @@ def client_name(wish: Subscription) -> str:
 
 
 def _subscribe(packet_id: int, wish: Subscription) -> bytes:
-    properties = Properties(user_properties=stated(wish.contract, wish.where))
+    properties = Properties(user_properties=user_properties_of(wish.contract, wish.where))
     return encode(Subscribe(packet_id, (TopicFilter(wish.topic),), properties), MQTT_5)
 
 

@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 
 from tidings.core.errors import ConfigError, TopicError
 from tidings.core.topic import check_topic
+from tidings.mqtt.contracts import STATEMENTS, property_text
 from tidings.mqtt.properties import Pairs
 from tidings.pipeline.source.log_options import SOURCE, PublishOptions
 from tidings.pipeline.source.publisher import MqttPublisher, PublishError, broker_place
@@ -45,7 +46,8 @@ COLUMNS: dict[str, tuple[bool, tuple[type[DataType], ...], str]] = {
     "price": (False, (NumericType,), "a number"),
     "durable": (False, (BooleanType,), "a boolean"),
 }
-STATED = {"deadline_ms": "deadline-ms", "price": "price", "durable": "durable"}
+# column: the user property that it becomes, if it states something
+STATED = {column: name for name in STATEMENTS if (column := name.replace("-", "_")) in COLUMNS}
 
 
 def check_columns(schema: StructType) -> None:
@@ -123,7 +125,7 @@ def _check_topic(topic: str | None) -> None:
 def _pairs(row: dict[str, Any]) -> Pairs:
     """User properties: what the columns state, then the map without what they have stated."""
     stated = {
-        name: str(row[column]).lower()
+        name: property_text(row[column])
         for column, name in STATED.items()
         if row.get(column) is not None
     }
