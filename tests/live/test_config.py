@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import asdict, replace
+from msgspec.structs import astuple, replace
 
 from tidings.core.errors import ConfigError
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.weather import Conditions
 from tidings.files.toml import read_toml
 from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour, load, parse
@@ -114,19 +115,41 @@ def test_what_is_written_for_another_process_reads_back_the_same(tmp_path: Path)
     assert read_toml(path)["started_at"] == written.started_at
 
 
-def test_all_that_is_emulated_reaches_the_physics() -> None:
-    stated = Emulate(
-        delay_s=0.1,
-        loss_ratio=0.2,
-        rate_bytes_per_s=3.0,
-        failure_probability=0.4,
-        failure_epoch_s=5.0,
-        outages=((6.0, 7.0),),
-        delay_steps=((8.0, 0.9),),
-        repeat_s=10.0,
-    )
-    named = {name: value for name, value in asdict(stated).items() if name != "processing_s"}
-    assert stated.conditions() == Conditions(**named)
+CONDITIONS: dict[str, Any] = {
+    # one for each field, other than its default
+    "delay_s": 0.1,
+    "loss_ratio": 0.2,
+    "rate_bytes_per_s": 3.0,
+    "failure_probability": 0.4,
+    "failure_epoch_s": 5.0,
+    "outages": ((6.0, 7.0),),
+    "delay_steps": ((8.0, 0.9),),
+    "repeat_s": 10.0,
+    "s_per_byte": 0.11,
+    "deviation_s_per_byte": 0.12,
+}
+
+
+@pytest.mark.parametrize("field", Conditions.__struct_fields__)
+def test_each_condition_of_a_link_reaches_the_physics_through_the_file(
+    tmp_path: Path, field: str
+) -> None:
+    conditions = Conditions(**{"delay_s": 0.0, field: CONDITIONS[field]})
+    emulate = Emulate.of(conditions, processing_s=0.13)
+    neighbour = Neighbour(name="n2", port=1, emulate=emulate)
+    path = tmp_path / "broker.toml"
+    path.write_text(to_toml(BrokerConfig(name="n1", neighbour=(neighbour,))))
+    read = load(path).neighbour[0].emulate
+    assert read == emulate
+    assert read.conditions() == conditions
+    assert read.processing_s == 0.13
+
+
+def test_an_estimate_is_the_same_after_both_changes_of_units() -> None:
+    believed = LinkEstimate(0.25, 0.9, 2e-06, 1e-06, 0.8)
+    stated = Estimate.of(believed)
+    assert astuple(stated) == pytest.approx((250.0, 0.9, 0.8, 2.0, 1.0))
+    assert astuple(stated.link_estimate()) == pytest.approx(astuple(believed))
 
 
 def test_no_field_is_offered_that_a_file_cannot_have() -> None:

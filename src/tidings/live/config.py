@@ -26,13 +26,16 @@ Port = Annotated[int, Meta(ge=0, le=65_535)]
 NAME = r"^[^/\s]+\Z"  # ids are made of names: `broker/client:filter`
 Name = Annotated[str, Meta(pattern=NAME)]
 
+MS_PER_S = 1000
+MS_PER_KILOBYTE = 1_000_000  # for each second per byte
+
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table of the file: a misspelt parameter is an error, not a silent default."""
 
 
 class Estimate(_Table, frozen=True):
-    """What is believed of a link before anything was measured."""
+    """What is believed of a link before anything was measured, in the units of the file."""
 
     delay_ms: NotNegative
     delivery_ratio: Ratio = 1.0
@@ -40,35 +43,39 @@ class Estimate(_Table, frozen=True):
     ms_per_kilobyte: NotNegative = 0.0  # what a link of limited rate adds for every 1000 bytes
     ms_per_kilobyte_deviation: NotNegative = 0.0  # of that, between messages
 
+    @classmethod
+    def of(cls, link: LinkEstimate) -> Estimate:
+        return cls(
+            delay_ms=link.delay_s * MS_PER_S,
+            delivery_ratio=link.delivery_ratio,
+            availability=link.availability,
+            ms_per_kilobyte=link.s_per_byte * MS_PER_KILOBYTE,
+            ms_per_kilobyte_deviation=link.deviation_s_per_byte * MS_PER_KILOBYTE,
+        )
 
-class Emulate(_Table, frozen=True):
-    """Conditions put upon what leaves for a neighbour; see `core.weather.Conditions`."""
+    def link_estimate(self) -> LinkEstimate:
+        return LinkEstimate(
+            delay_s=self.delay_ms / MS_PER_S,
+            delivery_ratio=self.delivery_ratio,
+            availability=self.availability,
+            s_per_byte=self.ms_per_kilobyte / MS_PER_KILOBYTE,
+            deviation_s_per_byte=self.ms_per_kilobyte_deviation / MS_PER_KILOBYTE,
+        )
 
-    delay_s: NotNegative = 0.0  # at the start, and for ever if there are no steps
-    loss_ratio: Ratio = 0.0
-    rate_bytes_per_s: Positive = inf
-    failure_probability: Ratio = 0.0
-    failure_epoch_s: Positive = 1.0
-    outages: tuple[tuple[float, float], ...] = ()  # since `started_at`; sorted, disjoint
-    delay_steps: tuple[tuple[NotNegative, NotNegative], ...] = ()  # from then on: this delay_s
-    repeat_s: Positive = inf  # after so long the steps begin again
-    s_per_byte: NotNegative = 0.0  # mean, where the rate is drawn for each message; 0: it is not
-    deviation_s_per_byte: NotNegative = 0.0
+
+class Emulate(Conditions, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Conditions put upon what leaves for a neighbour, since `started_at`."""
+
+    delay_s: NotNegative = 0.0
     processing_s: NotNegative = 0.0  # what the receiver is made to add to messages and probes
 
+    @classmethod
+    def of(cls, conditions: Conditions, processing_s: float) -> Emulate:
+        return cls(**asdict(conditions), processing_s=processing_s)
+
     def conditions(self) -> Conditions:
-        return Conditions(
-            self.delay_s,
-            self.loss_ratio,
-            self.rate_bytes_per_s,
-            self.failure_probability,
-            self.failure_epoch_s,
-            self.outages,
-            self.delay_steps,
-            self.repeat_s,
-            self.s_per_byte,
-            self.deviation_s_per_byte,
-        )
+        """The same for the physics of a link, which knows of no processing."""
+        return Conditions(*(getattr(self, field) for field in Conditions.__struct_fields__))
 
 
 class Neighbour(_Table, frozen=True, kw_only=True):
@@ -81,13 +88,7 @@ class Neighbour(_Table, frozen=True, kw_only=True):
     emulate: Emulate | None = None
 
     def known(self) -> LinkEstimate | None:
-        stated = self.estimate
-        if stated is None:
-            return None
-        s_per_byte = stated.ms_per_kilobyte / 1_000_000
-        deviation = stated.ms_per_kilobyte_deviation / 1_000_000
-        delay_s, ratio = stated.delay_ms / 1000, stated.delivery_ratio
-        return LinkEstimate(delay_s, ratio, s_per_byte, deviation, stated.availability)
+        return self.estimate.link_estimate() if self.estimate else None
 
 
 class Mqtt(_Table, frozen=True):

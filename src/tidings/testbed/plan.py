@@ -75,35 +75,11 @@ def _neighbours(
             name=other,
             host=scenario.live.host,
             port=ports[other],
-            estimate=Estimate(
-                delay_ms=e.delay_s * 1000,
-                delivery_ratio=e.delivery_ratio,
-                availability=e.availability,
-                ms_per_kilobyte=e.s_per_byte * 1_000_000,
-                ms_per_kilobyte_deviation=e.deviation_s_per_byte * 1_000_000,
-            )
-            if (e := known[other])
-            else None,
-            emulate=_emulated(scenario, links[name, other]),
+            estimate=Estimate.of(link) if (link := known[other]) else None,
+            emulate=Emulate.of(links[name, other], scenario.links.processing_ms / 1000),
         )
         for other in setup.overlay.neighbours(name)
     ]
-
-
-def _emulated(scenario: Scenario, link: Conditions) -> Emulate:
-    return Emulate(
-        delay_s=link.delay_s,
-        loss_ratio=link.loss_ratio,
-        rate_bytes_per_s=link.rate_bytes_per_s,
-        failure_probability=link.failure_probability,
-        failure_epoch_s=link.failure_epoch_s,
-        outages=link.outages,
-        delay_steps=link.delay_steps,
-        repeat_s=link.repeat_s,
-        s_per_byte=link.s_per_byte,
-        deviation_s_per_byte=link.deviation_s_per_byte,
-        processing_s=scenario.links.processing_ms / 1000,
-    )
 
 
 def _check_names(scenario: Scenario, overlay: Topology) -> None:

@@ -23,6 +23,7 @@ from math import inf
 
 from msgspec import Struct
 
+from tidings.core.policy import NotNegative, Positive, Ratio
 from tidings.core.rng import Draws
 
 LEAST_OF_MEAN = 0.01  # no frame is sent at more than a hundred times the mean pace
@@ -31,18 +32,18 @@ _BLOCK_BITS = 12  # epochs are drawn 4,096 at a time
 
 
 class Conditions(Struct, frozen=True):
-    """What holds for one link, in both directions."""
+    """What holds for one link, in both directions. A broker's file may state each of these."""
 
-    delay_s: float  # at the start, and for ever if there are no steps
-    loss_ratio: float = 0.0
-    rate_bytes_per_s: float = inf
-    failure_probability: float = 0.0  # per epoch
-    failure_epoch_s: float = 1.0
+    delay_s: NotNegative  # at the start, and for ever if there are no steps
+    loss_ratio: Ratio = 0.0
+    rate_bytes_per_s: Positive = inf
+    failure_probability: Ratio = 0.0  # per epoch
+    failure_epoch_s: Positive = 1.0
     outages: tuple[tuple[float, float], ...] = ()  # [from, to) in seconds, sorted, disjoint
-    delay_steps: tuple[tuple[float, float], ...] = ()  # (from_s, delay_s), sorted
-    repeat_s: float = inf  # after so long the delay is that of the start again, and the steps recur
-    s_per_byte: float = 0.0  # mean, where the rate is drawn for each frame; 0: it is not
-    deviation_s_per_byte: float = 0.0
+    delay_steps: tuple[tuple[NotNegative, NotNegative], ...] = ()  # (from_s, delay_s), sorted
+    repeat_s: Positive = inf  # after so long the delay is that of the start, and the steps recur
+    s_per_byte: NotNegative = 0.0  # mean, where the rate is drawn for each frame; 0: it is not
+    deviation_s_per_byte: NotNegative = 0.0
 
     @property
     def limited(self) -> bool:
