@@ -21,7 +21,7 @@ from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store,
 from tidings.live.clock import Clock
 from tidings.live.links.wire import Wire
 from tidings.live.mqtt.deliveries import Deliveries
-from tidings.live.notices import Notices
+from tidings.live.rate_limited import RateLimitedWarnings
 from tidings.live.store import MessageStore, StoreError
 from tidings.traces.live_files import TraceFiles
 
@@ -49,7 +49,7 @@ class Driver:
         self._trace, self._rows = trace, trace.rows
         self._deliveries, self._deliver = deliveries, deliveries.add
         self._store, self._fail, self.failed = store, fail, False
-        self._notices = Notices()
+        self._warnings = RateLimitedWarnings(logging.getLogger("tidings.broker"), clock)
         self._dirty: list[Wire] = []
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -75,7 +75,7 @@ class Driver:
             elif type(effect) is Forget:
                 self._store.forget(effect.message, effect.destinations)
             elif type(effect) is Warn:
-                self._notices.say(effect.text, now)
+                self._warnings.warn(effect.text)
             else:
                 assert_never(effect)
 

@@ -1,7 +1,6 @@
 """Runs of messages reach their clients in order, and back-pressure is a call."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from math import inf, nan
 
@@ -14,7 +13,6 @@ from tidings.broker.frames import Ack, Data
 from tidings.core.message import Envelope, Message
 from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
 from tidings.live.mqtt.deliveries import Deliveries
-from tidings.live.sparing import TELL_EVERY_S, SparingWarning
 from tidings.mqtt.codec import encode_publish
 from tidings.mqtt.packets import MQTT_3_1_1, MQTT_5
 from tidings.mqtt.properties import NO_PROPERTIES, Properties
@@ -112,18 +110,6 @@ def test_a_run_of_nothing_but_unfit_messages_is_no_trouble() -> None:
     deliveries.add(Deliver(("all",), Message(1, "t" * 70_000, b""), 0.0))
     deliveries.flush()
     assert (client.read, client.messages, deliveries.unfit.count) == (b"", 0, 1)
-
-
-def test_trouble_that_repeats_is_told_once_a_minute_with_its_count(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    now = [0.0]
-    trouble = SparingWarning(logging.getLogger("test"), lambda: now[0])
-    for at in (0.0, 1.0, TELL_EVERY_S - 1, TELL_EVERY_S, TELL_EVERY_S + 1):
-        now[0] = at
-        trouble.warn("again")
-    assert caplog.messages == ["again (1 so far)", "again (4 so far)"]
-    assert trouble.count == 5
 
 
 class Transport:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tidings.broker.effects import Deliver
 from tidings.core.errors import SHOWN_CHARACTERS, WireError
-from tidings.live.sparing import SparingWarning
+from tidings.live.rate_limited import RateLimitedWarnings
 from tidings.mqtt.packets import MQTT_3_1_1, MQTT_5
 from tidings.mqtt.properties import NO_PROPERTIES
 from tidings.mqtt.publishing import delivered_properties, encode_publish
@@ -56,7 +56,7 @@ class Deliveries:
         self._run: list[Deliver] = []
         self._touched: dict[Client, None] = {}
         self.speaker: Client | None = None  # whose packets are being handled
-        self.unfit = SparingWarning(log)  # messages that no packet can hold
+        self.unfit = RateLimitedWarnings(log, counted=True)  # messages that no packet can hold
 
     def enlist(self, subscription_id: str, client: Client, echo: bool) -> None:
         """From now on this client takes what is for this subscription; its own words with echo."""
@@ -107,7 +107,8 @@ class Deliveries:
             except (WireError, ValueError, OverflowError) as error:
                 message = deliver.message
                 about = f"message {message.id} on {message.topic[:SHOWN_CHARACTERS]!r}"
-                self.unfit.warn(f"{about} fits no MQTT packet and is not delivered: {error}")
+                problem = f"{about} fits no MQTT packet and is not delivered: {error}"
+                self.unfit.warn(problem, "unfit messages")
         return packets
 
     def _hand_out(self, clients: list[Client], packets: list[bytes]) -> None:

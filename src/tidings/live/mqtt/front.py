@@ -19,7 +19,7 @@ from tidings.live.driver import Driver
 from tidings.live.mqtt.connection import MqttConnection
 from tidings.live.mqtt.deliveries import Deliveries
 from tidings.live.mqtt.statements import Publications, wishes
-from tidings.live.sparing import SparingWarning
+from tidings.live.rate_limited import RateLimitedWarnings
 from tidings.mqtt.codec import Limits
 from tidings.mqtt.packets import Connect, Publish, Subscribe, TopicFilter, Unsubscribe
 from tidings.mqtt.properties import NO_PROPERTIES
@@ -39,7 +39,8 @@ class MqttFront:
         self.driver = driver
         self.limits = Limits(mqtt.max_packet_bytes, mqtt.connect_within_s)
         self.max_unsent_bytes = mqtt.max_unsent_bytes
-        self._max_connections, self._turned_away = mqtt.max_connections, SparingWarning(log)
+        self._max_connections = mqtt.max_connections
+        self._turned_away = RateLimitedWarnings(log, counted=True)
         self._broker, self._deliveries = driver.broker, deliveries
         self._publications = Publications(driver.broker.default_contract)
         self._connections: dict[MqttConnection, None] = {}
