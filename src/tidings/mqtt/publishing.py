@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from tidings.core.cache import BoundedCache
 from tidings.core.errors import WireError
 from tidings.mqtt.decoding import topic_name
 from tidings.mqtt.packets import MQTT_5, Publish
@@ -37,19 +38,17 @@ REMEMBERED_BYTES = 256  # longer topics and property blocks are computed each ti
 PLAIN_PUBLISH = 0x30  # QoS 0, not retained, not a repetition
 
 
-class Remembering(dict[K, V]):
+class Remembering(BoundedCache[K, V]):
     """A function that remembers its results; looking one up costs no more than a dict does."""
 
     def __init__(self, compute: Callable[[K], V], size_bytes: Callable[[K, V], int]) -> None:
+        super().__init__(REMEMBERED)
         self._compute, self._size_bytes = compute, size_bytes
 
     def __missing__(self, key: K) -> V:
         value = self._compute(key)
-        if self._size_bytes(key, value) <= REMEMBERED_BYTES:
-            if len(self) >= REMEMBERED:
-                self.clear()
-            self[key] = value
-        return value
+        fits = self._size_bytes(key, value) <= REMEMBERED_BYTES
+        return self.keep(key, value) if fits else value
 
 
 def _size_of_key(key: Sized, value: object) -> int:

@@ -18,13 +18,14 @@ from math import inf
 from typing import Any
 
 from tidings.broker.effects import Deliver
+from tidings.core.cache import BoundedCache
 from tidings.core.contract import Contract, Subscription
 from tidings.live.clock import Clock
 from tidings.live.config import BrokerConfig, Log
 from tidings.live.driver import Driver
 from tidings.live.logs.message_log import MessageLog
 from tidings.live.logs.records import LogError
-from tidings.live.mqtt.deliveries import REMEMBERED_GROUPS, Deliveries
+from tidings.live.mqtt.deliveries import REMEMBERED_RECIPIENTS, Deliveries
 
 log = logging.getLogger("tidings.log")
 
@@ -60,7 +61,7 @@ class LoggedDeliveries(Deliveries):
     def __init__(self, logs: Iterable[KeptLog], clock: Clock) -> None:
         super().__init__()
         self._clock, self._logs = clock, {entry.wish.id: entry.kept for entry in logs}
-        self._known: dict[tuple[str, ...], tuple[MessageLog, ...]] = {}
+        self._known = BoundedCache[tuple[str, ...], tuple[MessageLog, ...]](REMEMBERED_RECIPIENTS)
 
     def add(self, deliver: Deliver) -> None:
         takers = deliver.subscriptions
@@ -74,10 +75,7 @@ class LoggedDeliveries(Deliveries):
 
     def _logs_among(self, takers: tuple[str, ...]) -> tuple[MessageLog, ...]:
         logs = tuple(self._logs[taker] for taker in takers if taker in self._logs)
-        if len(self._known) >= REMEMBERED_GROUPS:
-            self._known.clear()
-        self._known[takers] = logs
-        return logs
+        return self._known.keep(takers, logs)
 
 
 class Logs:

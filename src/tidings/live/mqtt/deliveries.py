@@ -12,13 +12,14 @@ import logging
 from typing import Protocol
 
 from tidings.broker.effects import Deliver
+from tidings.core.cache import BoundedCache
 from tidings.core.errors import SHOWN_CHARACTERS, WireError
 from tidings.live.rate_limited import RateLimitedWarnings
 from tidings.mqtt.packets import MQTT_3_1_1, MQTT_5
 from tidings.mqtt.properties import NO_PROPERTIES
 from tidings.mqtt.publishing import delivered_properties, encode_publish
 
-REMEMBERED_GROUPS = 10_000
+REMEMBERED_RECIPIENTS = 10_000  # sets of subscriptions that messages went to
 
 log = logging.getLogger("tidings.mqtt")
 
@@ -33,7 +34,7 @@ class Client(Protocol):
     def flush(self) -> None: ...
 
 
-class Group:
+class Recipients:
     """The clients behind some subscriptions: each once, however many of them are its own."""
 
     def __init__(self, clients: list[tuple[Client, bool]]) -> None:
@@ -51,7 +52,7 @@ class Deliveries:
 
     def __init__(self) -> None:
         self._takers_by_id: dict[str, tuple[Client, bool]] = {}
-        self._groups: dict[tuple[str, ...], Group] = {}
+        self._recipients = BoundedCache[tuple[str, ...], Recipients](REMEMBERED_RECIPIENTS)
         self._takers: tuple[str, ...] = ()
         self._run: list[Deliver] = []
         self._touched: dict[Client, None] = {}
@@ -62,13 +63,13 @@ class Deliveries:
         """From now on this client takes what is for this subscription; its own words with echo."""
         self._spill()
         self._takers_by_id[subscription_id] = (client, echo)
-        self._groups.clear()
+        self._recipients.clear()
 
     def dismiss(self, subscription_id: str) -> None:
         """The subscription has ended."""
         self._spill()
         self._takers_by_id.pop(subscription_id, None)
-        self._groups.clear()
+        self._recipients.clear()
 
     def add(self, deliver: Deliver) -> None:
         takers = deliver.subscriptions
@@ -91,9 +92,10 @@ class Deliveries:
         run, self._run = self._run, []  # first: whatever happens, nothing is tried twice
         if not run:
             return
-        group = self._groups.get(self._takers) or self._group(self._takers)
-        for version, clients in group.by_version:
-            if self.speaker in group.without_echo:
+        takers = self._takers
+        recipients = self._recipients.get(takers) or self._find_recipients(takers)
+        for version, clients in recipients.by_version:
+            if self.speaker in recipients.without_echo:
                 clients = [client for client in clients if client is not self.speaker]
             if clients and (packets := self._encoded(run, version)):
                 self._hand_out(clients, packets)
@@ -122,13 +124,10 @@ class Deliveries:
                 fitting = [p for p in packets if len(p) <= client.max_packet_bytes]
                 client.offer(b"".join(fitting), len(fitting))
 
-    def _group(self, takers: tuple[str, ...]) -> Group:
+    def _find_recipients(self, takers: tuple[str, ...]) -> Recipients:
         known = self._takers_by_id
-        group = Group([known[taker] for taker in takers if taker in known])
-        if len(self._groups) >= REMEMBERED_GROUPS:
-            self._groups.clear()
-        self._groups[takers] = group
-        return group
+        found = Recipients([known[taker] for taker in takers if taker in known])
+        return self._recipients.keep(takers, found)
 
 
 def _packet(deliver: Deliver, version: int) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from tidings.core.cache import BoundedCache
 from tidings.core.contract import BEST_EFFORT, Contract, Subscription, subscription_id
 from tidings.core.errors import PredicateError, WireError
 from tidings.core.message import Message
@@ -21,7 +22,7 @@ from tidings.mqtt.reasons import ReasonCode
 from tidings.routing import live_strategies
 from tidings.scheduling import POLICIES
 
-REMEMBERED = 8_192  # statements; then it starts afresh
+REMEMBERED_STATEMENTS = 8_192  # a few megabytes at the most
 
 _Stated = tuple[Contract, Pairs, bytes]
 
@@ -31,7 +32,7 @@ class Publications:
 
     def __init__(self, default_contract: Callable[[str], Contract]) -> None:
         self._default_contract = default_contract
-        self._known: dict[tuple[str, Properties], _Stated] = {}
+        self._known = BoundedCache[tuple[str, Properties], _Stated](REMEMBERED_STATEMENTS)
 
     def message(self, message_id: int, packet: Publish) -> Message:
         """The message that a packet brings, under the contract it states."""
@@ -43,10 +44,7 @@ class Publications:
         pairs, default = properties.user_properties, self._default_contract(topic)
         contract, _ = stated_contract(pairs, properties.message_expiry_s, default)
         _check_names(contract)
-        if len(self._known) >= REMEMBERED:
-            self._known.clear()
-        stated = self._known[topic, properties] = (contract, pairs, headers_of(properties))
-        return stated
+        return self._known.keep((topic, properties), (contract, pairs, headers_of(properties)))
 
 
 def wishes(broker: str, client: str, topics: list[str], pairs: Pairs) -> list[Subscription]:
