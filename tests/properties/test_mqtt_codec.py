@@ -12,6 +12,7 @@ from paho.mqtt.properties import Properties as PahoProperties
 
 from tidings.core.errors import WireError
 from tidings.mqtt.codec import Decoder, Limits, encode
+from tidings.mqtt.packet_types import PacketType
 from tidings.mqtt.packets import (
     Auth,
     Connack,
@@ -35,7 +36,6 @@ from tidings.mqtt.primitives import Cursor
 from tidings.mqtt.properties import (
     NO_PROPERTIES,
     PROPERTY_TABLE,
-    PacketType,
     Properties,
     encode_properties,
 )

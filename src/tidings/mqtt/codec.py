@@ -15,9 +15,9 @@ from msgspec import Struct
 from tidings.core.errors import WireError
 from tidings.mqtt.decoding import connect_version, decode_body
 from tidings.mqtt.encoding import encode
+from tidings.mqtt.packet_types import PacketType
 from tidings.mqtt.packets import MQTT_5, Packet, Publish
 from tidings.mqtt.primitives import malformed
-from tidings.mqtt.properties import PacketType
 from tidings.mqtt.publishing import encode_publish, take_publishes
 from tidings.mqtt.reasons import ReasonCode
 

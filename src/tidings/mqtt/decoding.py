@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidings.core.errors import WireError
+from tidings.mqtt.packet_types import FIXED_FLAGS, PacketType
 from tidings.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -32,16 +33,14 @@ from tidings.mqtt.packets import (
     Unsuback,
     Unsubscribe,
 )
-from tidings.mqtt.primitives import Cursor, checked_text, malformed, protocol_error
-from tidings.mqtt.properties import NO_PROPERTIES, PacketType, Properties, decode_properties
+from tidings.mqtt.primitives import WILDCARDS, Cursor, checked_text, malformed, protocol_error
+from tidings.mqtt.properties import NO_PROPERTIES, Properties, decode_properties
 from tidings.mqtt.reasons import REASONS_OF_RETURN_CODES, ReasonCode
 
 Parser = Callable[[Cursor, int, int], Packet]
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
-_REQUIRED_FLAGS = {PacketType.PUBREL: 2, PacketType.SUBSCRIBE: 2, PacketType.UNSUBSCRIBE: 2}
 _KNOWN_CODES = frozenset(ReasonCode)
-_WILDCARDS = frozenset("+#")
 
 
 def decode_body(first_byte: int, body: bytes, version: int) -> Packet:
@@ -49,7 +48,7 @@ def decode_body(first_byte: int, body: bytes, version: int) -> Packet:
     kind, flags = PacketType(first_byte >> 4), first_byte & 0x0F
     if kind not in _PARSERS or (kind is PacketType.AUTH and version != MQTT_5):
         raise malformed(f"the packet type {kind.value} is reserved")
-    if kind is not PacketType.PUBLISH and flags != _REQUIRED_FLAGS.get(kind, 0):
+    if flags != FIXED_FLAGS.get(kind, flags):
         raise malformed(f"a {kind.name} has the reserved flag bits {flags:#06b}")
     cursor = Cursor(body)
     packet = _PARSERS[kind](cursor, flags, version)
@@ -77,7 +76,7 @@ def topic_name(raw: bytes) -> str:
     topic = checked_text(raw)
     if not topic:
         raise protocol_error("a message has an empty topic and no topic alias")
-    if not _WILDCARDS.isdisjoint(topic):
+    if not WILDCARDS.isdisjoint(topic):
         problem = f"the topic {topic[:100]!r} of a message contains a wildcard (+ or #)"
         raise WireError(problem, ReasonCode.TOPIC_NAME_INVALID)
     return topic

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tidings.mqtt.packet_types import FIXED_FLAGS, PacketType
 from tidings.mqtt.packets import (
     MQTT_5,
     Auth,
@@ -35,7 +36,7 @@ from tidings.mqtt.primitives import (
     encode_two_bytes,
     encode_variable,
 )
-from tidings.mqtt.properties import NO_PROPERTIES, PacketType, Properties, encode_properties
+from tidings.mqtt.properties import NO_PROPERTIES, Properties, encode_properties
 from tidings.mqtt.reasons import FIRST_FAILURE, RETURN_CODES
 
 _SUBACK_FAILURE = 0x80  # the one failure of MQTT 3.1.1
@@ -43,9 +44,11 @@ _SUBACK_FAILURE = 0x80  # the one failure of MQTT 3.1.1
 
 def encode(packet: Packet, version: int) -> bytes:
     """The packet as bytes."""
-    kind, flags, write = _WRITERS[type(packet)]
+    kind, write = _WRITERS[type(packet)]
     if isinstance(packet, Publish):
         flags = packet.repeated << 3 | packet.qos << 1 | packet.retain
+    else:
+        flags = FIXED_FLAGS[kind]
     body = write(packet, version)
     return bytes((kind << 4 | flags,)) + encode_variable(len(body)) + body
 
@@ -156,21 +159,21 @@ def _nothing(packet: Pingreq | Pingresp, version: int) -> bytes:
     return b""
 
 
-_WRITERS: dict[type, tuple[PacketType, int, Callable[[Any, int], bytes]]] = {
-    # packet → its type, its flag bits (those of a PUBLISH are its own), the writer of its body
-    Connect: (PacketType.CONNECT, 0, _connect),
-    Connack: (PacketType.CONNACK, 0, _connack),
-    Publish: (PacketType.PUBLISH, 0, _publish),
-    Puback: (PacketType.PUBACK, 0, _acknowledgement(PacketType.PUBACK)),
-    Pubrec: (PacketType.PUBREC, 0, _acknowledgement(PacketType.PUBREC)),
-    Pubrel: (PacketType.PUBREL, 2, _acknowledgement(PacketType.PUBREL)),
-    Pubcomp: (PacketType.PUBCOMP, 0, _acknowledgement(PacketType.PUBCOMP)),
-    Subscribe: (PacketType.SUBSCRIBE, 2, _subscribe),
-    Suback: (PacketType.SUBACK, 0, _suback),
-    Unsubscribe: (PacketType.UNSUBSCRIBE, 2, _unsubscribe),
-    Unsuback: (PacketType.UNSUBACK, 0, _unsuback),
-    Pingreq: (PacketType.PINGREQ, 0, _nothing),
-    Pingresp: (PacketType.PINGRESP, 0, _nothing),
-    Disconnect: (PacketType.DISCONNECT, 0, _disconnect),
-    Auth: (PacketType.AUTH, 0, _auth),
+_WRITERS: dict[type, tuple[PacketType, Callable[[Any, int], bytes]]] = {
+    # packet → its type, the writer of its body
+    Connect: (PacketType.CONNECT, _connect),
+    Connack: (PacketType.CONNACK, _connack),
+    Publish: (PacketType.PUBLISH, _publish),
+    Puback: (PacketType.PUBACK, _acknowledgement(PacketType.PUBACK)),
+    Pubrec: (PacketType.PUBREC, _acknowledgement(PacketType.PUBREC)),
+    Pubrel: (PacketType.PUBREL, _acknowledgement(PacketType.PUBREL)),
+    Pubcomp: (PacketType.PUBCOMP, _acknowledgement(PacketType.PUBCOMP)),
+    Subscribe: (PacketType.SUBSCRIBE, _subscribe),
+    Suback: (PacketType.SUBACK, _suback),
+    Unsubscribe: (PacketType.UNSUBSCRIBE, _unsubscribe),
+    Unsuback: (PacketType.UNSUBACK, _unsuback),
+    Pingreq: (PacketType.PINGREQ, _nothing),
+    Pingresp: (PacketType.PINGRESP, _nothing),
+    Disconnect: (PacketType.DISCONNECT, _disconnect),
+    Auth: (PacketType.AUTH, _auth),
 }

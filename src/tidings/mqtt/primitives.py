@@ -11,6 +11,7 @@ from __future__ import annotations
 from tidings.core.errors import WireError
 from tidings.mqtt.reasons import ReasonCode
 
+WILDCARDS = frozenset("+#")  # of topic filters
 LARGEST_VARIABLE = 268_435_455  # four bytes of seven bits
 LARGEST_BINARY_BYTES = 65_535  # the length is two bytes
 

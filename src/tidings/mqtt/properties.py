@@ -9,38 +9,17 @@ lets the packet carry, so a will's properties can be handed to a PUBLISH as they
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Any
 
 from msgspec import Struct
 
 from tidings.core.errors import WireError
 from tidings.mqtt import primitives
-from tidings.mqtt.primitives import Cursor, malformed, protocol_error
+from tidings.mqtt.packet_types import PacketType
+from tidings.mqtt.primitives import WILDCARDS, Cursor, malformed, protocol_error
 from tidings.mqtt.reasons import ReasonCode
 
 Pairs = tuple[tuple[str, str], ...]
-
-
-class PacketType(IntEnum):
-    """The upper four bits of a packet's first byte. 0 is reserved; will properties use it here."""
-
-    WILL = 0
-    CONNECT = 1
-    CONNACK = 2
-    PUBLISH = 3
-    PUBACK = 4
-    PUBREC = 5
-    PUBREL = 6
-    PUBCOMP = 7
-    SUBSCRIBE = 8
-    SUBACK = 9
-    UNSUBSCRIBE = 10
-    UNSUBACK = 11
-    PINGREQ = 12
-    PINGRESP = 13
-    DISCONNECT = 14
-    AUTH = 15
 
 
 class Properties(Struct, frozen=True, gc=False, cache_hash=True):
@@ -78,7 +57,7 @@ class Properties(Struct, frozen=True, gc=False, cache_hash=True):
 NO_PROPERTIES = Properties()
 
 
-class Row(Struct, frozen=True):
+class PropertyRule(Struct, frozen=True):
     """What the standard says about one property."""
 
     name: str
@@ -89,11 +68,10 @@ class Row(Struct, frozen=True):
     repeats: bool = False
 
 
-def _row(name: str, type_name: str, carriers: str, accepted: range | None = None) -> Row:
+def _rule(name: str, type_name: str, carriers: str, accepted: range | None = None) -> PropertyRule:
     read, write = _TYPES[type_name]
     packets = frozenset(PacketType[carrier] for carrier in carriers.split())
-    repeats = name in ("user_properties", "subscription_identifiers")
-    return Row(name, read, write, packets, accepted, repeats)
+    return PropertyRule(name, read, write, packets, accepted, name in _REPEATED)
 
 
 def _encode_byte(value: int) -> bytes:
@@ -109,39 +87,40 @@ _TYPES: dict[str, tuple[Callable[[Cursor], Any], Callable[[Any], bytes]]] = {
     "text": (Cursor.text, primitives.encode_text),
     "pair": (Cursor.pair, primitives.encode_pair),
 }
+_REPEATED = ("user_properties", "subscription_identifiers")
 _FLAG = range(0, 2)
 _NOT_ZERO = range(1, 1 << 32)
 _MESSAGE = "PUBLISH WILL"
 _ANSWER = "CONNACK PUBACK PUBREC PUBREL PUBCOMP SUBACK UNSUBACK DISCONNECT AUTH"
 
-PROPERTY_TABLE: dict[int, Row] = {
-    0x01: _row("payload_format", "byte", _MESSAGE, _FLAG),
-    0x02: _row("message_expiry_s", "four bytes", _MESSAGE),
-    0x03: _row("content_type", "text", _MESSAGE),
-    0x08: _row("response_topic", "text", _MESSAGE),
-    0x09: _row("correlation_data", "binary", _MESSAGE),
-    0x0B: _row("subscription_identifiers", "variable", "PUBLISH SUBSCRIBE", _NOT_ZERO),
-    0x11: _row("session_expiry_s", "four bytes", "CONNECT CONNACK DISCONNECT"),
-    0x12: _row("assigned_client_id", "text", "CONNACK"),
-    0x13: _row("server_keep_alive_s", "two bytes", "CONNACK"),
-    0x15: _row("authentication_method", "text", "CONNECT CONNACK AUTH"),
-    0x16: _row("authentication_data", "binary", "CONNECT CONNACK AUTH"),
-    0x17: _row("request_problem_information", "byte", "CONNECT", _FLAG),
-    0x18: _row("will_delay_s", "four bytes", "WILL"),
-    0x19: _row("request_response_information", "byte", "CONNECT", _FLAG),
-    0x1A: _row("response_information", "text", "CONNACK"),
-    0x1C: _row("server_reference", "text", "CONNACK DISCONNECT"),
-    0x1F: _row("reason_string", "text", _ANSWER),
-    0x21: _row("receive_maximum", "two bytes", "CONNECT CONNACK", _NOT_ZERO),
-    0x22: _row("topic_alias_maximum", "two bytes", "CONNECT CONNACK"),
-    0x23: _row("topic_alias", "two bytes", "PUBLISH"),
-    0x24: _row("maximum_qos", "byte", "CONNACK", _FLAG),
-    0x25: _row("retain_available", "byte", "CONNACK", _FLAG),
-    0x26: _row("user_properties", "pair", f"{_ANSWER} {_MESSAGE} CONNECT SUBSCRIBE UNSUBSCRIBE"),
-    0x27: _row("maximum_packet_bytes", "four bytes", "CONNECT CONNACK", _NOT_ZERO),
-    0x28: _row("wildcard_subscription_available", "byte", "CONNACK", _FLAG),
-    0x29: _row("subscription_identifiers_available", "byte", "CONNACK", _FLAG),
-    0x2A: _row("shared_subscription_available", "byte", "CONNACK", _FLAG),
+PROPERTY_TABLE: dict[int, PropertyRule] = {
+    0x01: _rule("payload_format", "byte", _MESSAGE, _FLAG),
+    0x02: _rule("message_expiry_s", "four bytes", _MESSAGE),
+    0x03: _rule("content_type", "text", _MESSAGE),
+    0x08: _rule("response_topic", "text", _MESSAGE),
+    0x09: _rule("correlation_data", "binary", _MESSAGE),
+    0x0B: _rule("subscription_identifiers", "variable", "PUBLISH SUBSCRIBE", _NOT_ZERO),
+    0x11: _rule("session_expiry_s", "four bytes", "CONNECT CONNACK DISCONNECT"),
+    0x12: _rule("assigned_client_id", "text", "CONNACK"),
+    0x13: _rule("server_keep_alive_s", "two bytes", "CONNACK"),
+    0x15: _rule("authentication_method", "text", "CONNECT CONNACK AUTH"),
+    0x16: _rule("authentication_data", "binary", "CONNECT CONNACK AUTH"),
+    0x17: _rule("request_problem_information", "byte", "CONNECT", _FLAG),
+    0x18: _rule("will_delay_s", "four bytes", "WILL"),
+    0x19: _rule("request_response_information", "byte", "CONNECT", _FLAG),
+    0x1A: _rule("response_information", "text", "CONNACK"),
+    0x1C: _rule("server_reference", "text", "CONNACK DISCONNECT"),
+    0x1F: _rule("reason_string", "text", _ANSWER),
+    0x21: _rule("receive_maximum", "two bytes", "CONNECT CONNACK", _NOT_ZERO),
+    0x22: _rule("topic_alias_maximum", "two bytes", "CONNECT CONNACK"),
+    0x23: _rule("topic_alias", "two bytes", "PUBLISH"),
+    0x24: _rule("maximum_qos", "byte", "CONNACK", _FLAG),
+    0x25: _rule("retain_available", "byte", "CONNACK", _FLAG),
+    0x26: _rule("user_properties", "pair", f"{_ANSWER} {_MESSAGE} CONNECT SUBSCRIBE UNSUBSCRIBE"),
+    0x27: _rule("maximum_packet_bytes", "four bytes", "CONNECT CONNACK", _NOT_ZERO),
+    0x28: _rule("wildcard_subscription_available", "byte", "CONNACK", _FLAG),
+    0x29: _rule("subscription_identifiers_available", "byte", "CONNACK", _FLAG),
+    0x2A: _rule("shared_subscription_available", "byte", "CONNACK", _FLAG),
 }
 
 
@@ -155,31 +134,31 @@ def decode_block(block: bytes, carrier: PacketType) -> Properties:
     """The properties in a block of bytes whose length was already read."""
     cursor, found = Cursor(block), dict[str, Any]()
     while cursor.remaining_bytes:
-        row = _row_for(cursor.variable(), carrier)
-        value = row.read(cursor)
-        if row.accepted is not None and value not in row.accepted:
-            raise protocol_error(f"property {row.name} of a {carrier.name} is {value}")
-        if row.repeats:
-            found.setdefault(row.name, []).append(value)
-        elif row.name in found:
-            raise protocol_error(f"property {row.name} of a {carrier.name} is there twice")
+        rule = _rule_for(cursor.variable(), carrier)
+        value = rule.read(cursor)
+        if rule.accepted is not None and value not in rule.accepted:
+            raise protocol_error(f"property {rule.name} of a {carrier.name} is {value}")
+        if rule.repeats:
+            found.setdefault(rule.name, []).append(value)
+        elif rule.name in found:
+            raise protocol_error(f"property {rule.name} of a {carrier.name} is there twice")
         else:
-            found[row.name] = value
+            found[rule.name] = value
     return _checked(found, carrier)
 
 
-def _row_for(identifier: int, carrier: PacketType) -> Row:
-    row = PROPERTY_TABLE.get(identifier)
-    if row is None:
+def _rule_for(identifier: int, carrier: PacketType) -> PropertyRule:
+    rule = PROPERTY_TABLE.get(identifier)
+    if rule is None:
         raise malformed(f"no property has the identifier {identifier:#04x}")
-    if carrier not in row.carriers:
-        raise malformed(f"a {carrier.name} cannot carry the property {row.name}")
-    return row
+    if carrier not in rule.carriers:
+        raise malformed(f"a {carrier.name} cannot carry the property {rule.name}")
+    return rule
 
 
 def _checked(found: dict[str, Any], carrier: PacketType) -> Properties:
     """The rules that concern a property's meaning, or two of them together."""
-    for name in ("user_properties", "subscription_identifiers"):
+    for name in _REPEATED:
         if name in found:
             found[name] = tuple(found[name])
     if carrier is PacketType.SUBSCRIBE and len(found.get("subscription_identifiers", ())) > 1:
@@ -188,7 +167,7 @@ def _checked(found: dict[str, Any], carrier: PacketType) -> Properties:
         raise WireError("a topic alias is 0", ReasonCode.TOPIC_ALIAS_INVALID)
     if "authentication_data" in found and "authentication_method" not in found:
         raise protocol_error("authentication data came without an authentication method")
-    if not set("+#").isdisjoint(found.get("response_topic", "")):
+    if not WILDCARDS.isdisjoint(found.get("response_topic", "")):
         raise protocol_error("a response topic contains a wildcard")
     return Properties(**found)
 
@@ -203,10 +182,10 @@ def encode_properties(properties: Properties, carrier: PacketType) -> bytes:
 
 def encode_block(properties: Properties, carrier: PacketType) -> bytes:
     parts: list[bytes] = []
-    for identifier, row in PROPERTY_TABLE.items():
-        value = getattr(properties, row.name)
-        if value is None or carrier not in row.carriers:
+    for identifier, rule in PROPERTY_TABLE.items():
+        value = getattr(properties, rule.name)
+        if value is None or carrier not in rule.carriers:
             continue
-        for item in value if row.repeats else (value,):
-            parts += (_encode_byte(identifier), row.write(item))
+        for item in value if rule.repeats else (value,):
+            parts += (_encode_byte(identifier), rule.write(item))
     return b"".join(parts)

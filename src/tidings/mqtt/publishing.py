@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from tidings.core.cache import BoundedCache
 from tidings.core.errors import WireError
 from tidings.mqtt.decoding import topic_name
+from tidings.mqtt.packet_types import PacketType
 from tidings.mqtt.packets import MQTT_5, Publish
 from tidings.mqtt.primitives import encode_text, encode_variable
 from tidings.mqtt.properties import (
     NO_PROPERTIES,
-    PacketType,
     Pairs,
     Properties,
     decode_block,

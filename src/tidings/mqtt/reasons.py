@@ -80,12 +80,8 @@ RETURN_CODES: dict[int, int] = {
     ReasonCode.BAD_AUTHENTICATION_METHOD: 5,
 }
 
-REASONS_OF_RETURN_CODES: dict[int, ReasonCode] = {
-    # the way back; the first reason of each return code above is its plain meaning
-    0: ReasonCode.SUCCESS,
-    1: ReasonCode.UNSUPPORTED_PROTOCOL_VERSION,
-    2: ReasonCode.CLIENT_IDENTIFIER_NOT_VALID,
-    3: ReasonCode.SERVER_UNAVAILABLE,
-    4: ReasonCode.BAD_USER_NAME_OR_PASSWORD,
-    5: ReasonCode.NOT_AUTHORISED,
+REASONS_OF_RETURN_CODES: dict[int, int] = {
+    # The other direction: of the reasons with one return code, the first above is meant.
+    code: reason
+    for reason, code in reversed(RETURN_CODES.items())
 }
