@@ -19,7 +19,7 @@ from support.live import Overlay, PahoClient, an_overlay, eventually, free_ports
 from tidings.broker.settings import Settings
 from tidings.core.trace import TABLES, Reason, arrow_schema
 from tidings.live.config import BrokerConfig, Neighbour
-from tidings.testbed.toml import to_toml
+from tidings.testbed.broker_files import to_toml
 from tidings.traces.files import parquet_files, read_files
 
 START_WITHIN_S = 60.0  # several Pythons start at once, and others want the processor too

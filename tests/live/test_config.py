@@ -12,7 +12,7 @@ from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.weather import Conditions
 from tidings.files.toml import read_toml
 from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour, load, parse
-from tidings.testbed.toml import to_toml
+from tidings.testbed.broker_files import to_toml
 
 NEIGHBOUR = {"name": "n2", "port": 7002}
 

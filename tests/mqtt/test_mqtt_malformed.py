@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidings.core.errors import WireError
-from tidings.mqtt.codec import Decoder, Limits, encode
+from tidings.mqtt.codec import Limits, PacketDecoder, encode
 from tidings.mqtt.packets import Publish
 from tidings.mqtt.reasons import ReasonCode
 
@@ -102,7 +102,7 @@ def test_a_bad_packet_ends_the_connection_with_its_code(
 
 @pytest.mark.parametrize(("data", "code"), BAD_CONNECTS.values(), ids=BAD_CONNECTS)
 def test_a_bad_connect_is_refused_with_its_code(data: str, code: ReasonCode) -> None:
-    decoder = Decoder()
+    decoder = PacketDecoder()
     decoder.receive(bytes.fromhex(data))
     with pytest.raises(WireError) as caught:
         decoder.next_packet()
@@ -128,7 +128,7 @@ def test_a_packet_too_large_is_refused_before_it_arrives(open_session, version: 
 
 
 def test_a_large_packet_in_single_bytes_costs_no_more_than_its_bytes() -> None:
-    decoder = Decoder(version=4)
+    decoder = PacketDecoder(version=4)
     data = encode(Publish("a", bytes(300_000)), 4)
     looked = [decoder.receive(data[i : i + 1]) and _try(decoder) for i in range(len(data) - 1)]
     assert sum(1 for outcome in looked if outcome is not False) <= 6
@@ -136,6 +136,6 @@ def test_a_large_packet_in_single_bytes_costs_no_more_than_its_bytes() -> None:
     assert decoder.next_packet() == Publish("a", bytes(300_000))
 
 
-def _try(decoder: Decoder) -> None:
+def _try(decoder: PacketDecoder) -> None:
     assert decoder.next_packet() is None
     decoder.keep_rest()

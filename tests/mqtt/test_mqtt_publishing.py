@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tidings.mqtt import publishing
-from tidings.mqtt.codec import Decoder, encode, encode_publish
+from tidings.mqtt.codec import PacketDecoder, encode, encode_publish
 from tidings.mqtt.packets import Publish
 from tidings.mqtt.properties import NO_PROPERTIES, Properties
 from tidings.mqtt.publishing import REMEMBERED, Remembering, delivered_properties, headers_of
@@ -68,7 +68,7 @@ def test_a_bad_topic_is_not_remembered_as_good(open_session) -> None:
 def test_the_fast_way_takes_a_whole_read_and_leaves_what_is_not_whole(version: int) -> None:
     messages = [Publish(f"t/{i % 3}", bytes(i % 300), NO_PROPERTIES) for i in range(1000)]
     data = b"".join(encode(message, version) for message in messages)
-    decoder, taken = Decoder(version=version), list[Publish]()
+    decoder, taken = PacketDecoder(version=version), list[Publish]()
     decoder.receive(data[:-1])
     decoder.take_publishes(taken.append)
     assert taken == messages[:-1]

@@ -11,7 +11,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties as PahoProperties
 
 from tidings.core.errors import WireError
-from tidings.mqtt.codec import Decoder, Limits, encode
+from tidings.mqtt.codec import Limits, PacketDecoder, encode
 from tidings.mqtt.packet_types import PacketType
 from tidings.mqtt.packets import (
     Auth,
@@ -156,7 +156,7 @@ CONVERSATIONS = st.sampled_from([4, 5]).flatmap(
 READS = st.lists(st.binary(max_size=40), max_size=6)
 
 
-def decoded(decoder: Decoder, data: bytes) -> list[Packet]:
+def decoded(decoder: PacketDecoder, data: bytes) -> list[Packet]:
     taken: list[Packet] = []
     if decoder.receive(data):
         while (packet := decoder.next_packet()) is not None:
@@ -170,14 +170,14 @@ def decoded(decoder: Decoder, data: bytes) -> list[Packet]:
 def test_packets_survive_the_wire_whole(conversation: tuple[int, list[Packet]]) -> None:
     version, said = conversation
     data = b"".join(encode(packet, version) for packet in said)
-    assert decoded(Decoder(version=version), data) == said
+    assert decoded(PacketDecoder(version=version), data) == said
 
 
 @settings(deadline=None, max_examples=50)
 @given(CONVERSATIONS)
 def test_packets_survive_the_wire_byte_by_byte(conversation: tuple[int, list[Packet]]) -> None:
     version, said = conversation
-    decoder = Decoder(version=version)
+    decoder = PacketDecoder(version=version)
     data = b"".join(encode(packet, version) for packet in said)
     heard = [packet for byte in data for packet in decoded(decoder, bytes((byte,)))]
     assert heard == said
@@ -189,7 +189,7 @@ def test_trailing_data_waits_for_its_packet(
     conversation: tuple[int, list[Packet]], choice: st.DataObject
 ) -> None:
     version, said = conversation
-    decoder = Decoder(version=version)
+    decoder = PacketDecoder(version=version)
     last = Publish("trailing", b"x" * choice.draw(st.sampled_from([0, 1, 130, 20_000])))
     data = b"".join(encode(packet, version) for packet in said)
     tail = encode(last, version)
@@ -214,7 +214,7 @@ def test_the_fast_way_agrees_with_the_general_one(
 
 
 def general_outcome(version: int, data: bytes) -> list[object]:
-    decoder, taken = Decoder(version=version), list[object]()
+    decoder, taken = PacketDecoder(version=version), list[object]()
     decoder.receive(data)
     try:
         while (packet := decoder.next_packet()) is not None:
@@ -225,7 +225,7 @@ def general_outcome(version: int, data: bytes) -> list[object]:
 
 
 def fast_outcome(version: int, data: bytes) -> list[object]:
-    decoder, taken = Decoder(version=version), list[object]()
+    decoder, taken = PacketDecoder(version=version), list[object]()
     decoder.receive(data)
     try:
         while True:
@@ -241,7 +241,7 @@ def fast_outcome(version: int, data: bytes) -> list[object]:
 @settings(deadline=None)
 @given(READS, st.sampled_from([0, 4, 5]))
 def test_random_bytes_raise_nothing_but_wire_errors(reads: list[bytes], version: int) -> None:
-    decoder, codes = Decoder(version=version), set[int]()
+    decoder, codes = PacketDecoder(version=version), set[int]()
     try:
         for data in reads:
             decoded(decoder, data)

@@ -9,8 +9,8 @@ from msgspec.structs import astuple
 from tidings.live.config import parse
 from tidings.scenarios.read import load
 from tidings.scenarios.set_up import set_up
+from tidings.testbed.broker_files import to_toml
 from tidings.testbed.plan import plan
-from tidings.testbed.toml import to_toml
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SEATTLE, BOUNDED = SCENARIOS / "seattle.toml", SCENARIOS / "bounded.toml"

@@ -24,10 +24,10 @@ from tidings.mqtt.codec import encode
 from tidings.mqtt.packets import MQTT_5, Connect, Publish
 from tidings.scenarios.read import load
 from tidings.scenarios.set_up import set_up
+from tidings.testbed.broker_files import to_toml
 from tidings.testbed.overlay import Overlay
 from tidings.testbed.plan import plan
 from tidings.testbed.processes import BrokerDied, BrokerProcess
-from tidings.testbed.toml import to_toml
 from tidings.traces.files import parquet_files, read_files
 from tidings.traces.headline import read_tables
 

@@ -20,7 +20,7 @@ from tidings.core.rng import Draws
 from tidings.live.clock import wall_clock
 from tidings.live.config import BrokerConfig, Neighbour
 from tidings.live.driver import Driver
-from tidings.live.links.connecting import Links
+from tidings.live.links.connecting import LinkConnector
 from tidings.live.links.emulation import Emulation, Origin
 from tidings.live.logs.keeper import Logs
 from tidings.live.logs.records import LogError
@@ -53,7 +53,7 @@ class LiveBroker:
         deliveries = self.logs.deliveries()
         self.driver = Driver(self.broker, self._clock, self.trace, deliveries, self.store, fail)
         self.front = MqttFront(self.driver, deliveries, config.mqtt)
-        self.links = Links(self.driver, config.neighbour, self._draws)
+        self.links = LinkConnector(self.driver, config.neighbour, self._draws)
         self.log_server = LogServer(self.logs.by_name)
         for neighbour in config.neighbour:
             self._lay_wire(neighbour)

@@ -1,9 +1,10 @@
 """Where does one packet end and the next begin?
 
-TCP gives bytes, not packets: a read may bring one byte or a thousand packets and a half. `Decoder`
-cuts them, however they arrive, and keeps what is not yet whole. A packet too large is refused as
-soon as its length is known, and bytes of a packet that is still incomplete are only gathered, not
-looked at again, so a peer that sends byte by byte costs no more than its bytes.
+TCP gives bytes, not packets: a read may bring one byte, or a thousand packets and half of another.
+`PacketDecoder` cuts them apart, however they arrive, and keeps a packet that is not yet complete. A
+packet that is too large is refused as soon as its length is known. The bytes of an incomplete
+packet are only gathered and not looked at again, so a peer that sends one byte at a time costs no
+more than one that sends all at once.
 """
 
 from __future__ import annotations
@@ -21,24 +22,23 @@ from tidings.mqtt.primitives import malformed
 from tidings.mqtt.publishing import encode_publish, take_publishes
 from tidings.mqtt.reasons import ReasonCode
 
-__all__ = ["Decoder", "Limits", "encode", "encode_publish"]
+__all__ = ["Limits", "PacketDecoder", "encode", "encode_publish"]
 
-UNKNOWN_VERSION = 0  # until a CONNECT has said it
+UNKNOWN_VERSION = 0  # until a CONNECT has named it
 
 
 class Limits(Struct, frozen=True):
     """What one client may cost us."""
 
     max_packet_bytes: int = 1 << 20  # a whole packet; MQTT allows 256 MiB, brokers commonly less
-    connect_within_s: float = (
-        10.0  # from the connection to its CONNECT: a silent one holds a socket
-    )
+    # From the connection to its CONNECT: a client that says nothing occupies a socket.
+    connect_within_s: float = 10.0
 
 
 DEFAULT_LIMITS = Limits()
 
 
-class Decoder:
+class PacketDecoder:
     """Bytes to packets, for one direction of one connection."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, version: int = UNKNOWN_VERSION) -> None:
@@ -60,7 +60,7 @@ class Decoder:
         return True
 
     def take_publishes(self, append: Callable[[Publish], object]) -> None:
-        """Takes the plain PUBLISH packets that come next, the fast way."""
+        """Takes the plain PUBLISH packets that come next, by the fast path."""
         self._position = take_publishes(
             self._data, self._position, self.version, self._limit_bytes, append
         )

@@ -21,7 +21,7 @@ from msgspec.structs import asdict, replace
 
 from tidings.core.contract import BEST_EFFORT, Contract
 from tidings.core.errors import WireError
-from tidings.mqtt.properties import Pairs
+from tidings.mqtt.properties import UserProperties
 from tidings.mqtt.reasons import ReasonCode
 
 LONGEST_SHOWN = 80  # characters of a bad value that the error repeats
@@ -103,7 +103,7 @@ STATEMENTS: dict[str, Statement] = {
 _USUAL = asdict(BEST_EFFORT) | {"where": ""}
 
 
-def user_properties_of(contract: Contract, where: str = "") -> Pairs:
+def user_properties_of(contract: Contract, where: str = "") -> UserProperties:
     """The user properties that state a contract: those in which it differs from best effort."""
     wanted = asdict(contract) | {"where": where}
     return tuple(
@@ -114,7 +114,7 @@ def user_properties_of(contract: Contract, where: str = "") -> Pairs:
 
 
 def stated_contract(
-    user_properties: Pairs, expiry_s: int | None, default: Contract
+    user_properties: UserProperties, expiry_s: int | None, default: Contract
 ) -> tuple[Contract, str | None]:
     """The default contract as changed by what the client states, and its `where`, if any.
 
@@ -130,7 +130,7 @@ def stated_contract(
     return (replace(default, **stated) if stated else default), where
 
 
-def _statements(user_properties: Pairs) -> dict[str, Any]:
+def _statements(user_properties: UserProperties) -> dict[str, Any]:
     stated: dict[str, Any] = {}
     for name, text in user_properties:
         statement = STATEMENTS.get(name)

@@ -2,8 +2,8 @@
 
 One parser per packet type, in a table. A parser is given a cursor over the body, the four flag bits
 of the first byte and the protocol's version, and returns the packet or raises `WireError` with the
-reason code to answer. Only the standard's grammar is judged here; what this server does not offer
-(QoS 1, retained messages, ...) is the session's to refuse.
+reason code to answer. Only the standard's grammar is checked here. What this server does not offer
+(QoS 1, retained messages, ...) is refused by the session.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def decode_body(first_byte: int, body: bytes, version: int) -> Packet:
 def connect_version(body: bytes) -> int:
     """The protocol level that a CONNECT asks for, 0 if it asks for another protocol.
 
-    A Mosquitto bridge first tries its level with the top bit set, and falls back when told that
-    the version is unacceptable: the bit stays in, so no caller takes it for a version we speak.
+    A Mosquitto bridge first sends its level with the top bit set, and tries again without it when
+    that version is refused. The bit is kept here, so that the level is not one we speak.
     """
     return _protocol_level(Cursor(body))
 
@@ -89,7 +89,7 @@ def _properties(cursor: Cursor, version: int, carrier: PacketType) -> Properties
 def _connect(cursor: Cursor, flags: int, version: int) -> Connect:
     level = _protocol_level(cursor)
     if level not in VERSIONS:
-        cursor.rest()  # whose grammar we do not know
+        cursor.rest()  # the grammar of another version is not known here
         return Connect(level)
     bits = cursor.byte()
     _check_connect_bits(bits, level)

@@ -105,7 +105,7 @@ def _acknowledgement(kind: PacketType) -> Callable[[Puback, int], bytes]:
 def _code_and_properties(
     code: int, properties: Properties, version: int, kind: PacketType
 ) -> bytes:
-    """In MQTT 5 a packet may end before a code of 0, and before properties that are not there."""
+    """MQTT 5 allows leaving out absent properties, and then also the code, if that is 0."""
     if version != MQTT_5 or (code == 0 and properties == NO_PROPERTIES):
         return b""
     if properties == NO_PROPERTIES:

@@ -18,7 +18,7 @@ MQTT_5 = 5
 
 
 class Publish(Struct, frozen=True, gc=False):
-    """A message, either way; also a will, which is a message sent in advance."""
+    """A message, from or to a client; also a will, which is a message sent in advance."""
 
     topic: str
     payload: bytes
@@ -33,9 +33,9 @@ class Connect(Struct, frozen=True, gc=False):
     """A client's first packet. Of a version we do not speak only `version` is known."""
 
     version: int
-    client_id: str = ""  # empty: the server is to choose one
+    client_id: str = ""  # empty: the server chooses one
     clean_start: bool = True
-    keep_alive_s: int = 0  # 0: never
+    keep_alive_s: int = 0  # 0: the client may be silent for ever
     username: str | None = None
     password: bytes | None = None
     will: Publish | None = None
@@ -49,7 +49,7 @@ class Connack(Struct, frozen=True, gc=False):
 
 
 class TopicFilter(Struct, frozen=True, gc=False):
-    """One line of a SUBSCRIBE. What it may contain is checked by whoever grants it."""
+    """One entry of a SUBSCRIBE. Whether its filter is valid is checked when it is granted."""
 
     topic: str
     qos: int = 0

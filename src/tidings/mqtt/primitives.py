@@ -84,7 +84,7 @@ class Cursor:
 
 
 def checked_text(raw: bytes) -> str:
-    """UTF-8 as MQTT wants it: well formed, no surrogates (Python's decoder sees to it), no NUL."""
+    """UTF-8 as MQTT wants it: no NUL, well formed, no surrogates (Python checks the last two)."""
     try:
         text = raw.decode()
     except UnicodeDecodeError as fault:

@@ -1,9 +1,9 @@
-"""Which extras may a packet of MQTT 5 carry, and how are they written?
+"""Which properties may a packet of MQTT 5 carry, and how are they written?
 
-A property is an identifier and a value; which packets may carry it, its type and its range are one
-table (section 2.2.2.2, table 2-4). Decoding checks all of it: unknown or misplaced identifiers are
-malformed, repetitions and values out of range are protocol errors. Encoding writes what the table
-lets the packet carry, so a will's properties can be handed to a PUBLISH as they are.
+A property is an identifier and a value. `PROPERTY_TABLE` says which packets may carry it, its type
+and its range (section 2.2.2.2, table 2-4). Decoding checks all of this: unknown or misplaced
+identifiers are malformed, repetitions and values out of range are protocol errors. Encoding writes
+only what the packet may carry, so the properties of a will can be given to a PUBLISH unchanged.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tidings.mqtt.packet_types import PacketType
 from tidings.mqtt.primitives import WILDCARDS, Cursor, malformed, protocol_error
 from tidings.mqtt.reasons import ReasonCode
 
-Pairs = tuple[tuple[str, str], ...]
+UserProperties = tuple[tuple[str, str], ...]
 
 
 class Properties(Struct, frozen=True, gc=False, cache_hash=True):
-    """All properties of MQTT 5; None is absent. Hashed once, because encodings are remembered."""
+    """All properties of MQTT 5; None is absent. The hash is kept, as encodings are cached by it."""
 
     payload_format: int | None = None
     message_expiry_s: int | None = None
@@ -47,7 +47,7 @@ class Properties(Struct, frozen=True, gc=False, cache_hash=True):
     topic_alias: int | None = None
     maximum_qos: int | None = None
     retain_available: int | None = None
-    user_properties: Pairs = ()
+    user_properties: UserProperties = ()
     maximum_packet_bytes: int | None = None
     wildcard_subscription_available: int | None = None
     subscription_identifiers_available: int | None = None
@@ -157,7 +157,7 @@ def _rule_for(identifier: int, carrier: PacketType) -> PropertyRule:
 
 
 def _checked(found: dict[str, Any], carrier: PacketType) -> Properties:
-    """The rules that concern a property's meaning, or two of them together."""
+    """The rules that are not about one property's type and range."""
     for name in _REPEATED:
         if name in found:
             found[name] = tuple(found[name])

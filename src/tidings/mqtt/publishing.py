@@ -1,11 +1,12 @@
 """How can a QoS 0 PUBLISH cost less than a microsecond?
 
-Almost every packet of a busy broker is one, so it has a way of its own beside the general codec:
-one loop over all packets of a read, no call per packet but the building of the value. What repeats
-from message to message is remembered instead of parsed: topics, property blocks and headers are
-small dicts that compute what they miss and start afresh when full. The fast way takes only what is
-plainly right and stops before anything else, which the general way then parses or refuses; so it
-can be left out without changing a single result, and a property test holds it to that.
+Almost every packet of a busy broker is one, so it has a fast path beside the general codec: one
+loop over all packets of a read, in which the only call per packet builds its value. What repeats
+from message to message (topics, property blocks, headers) is looked up instead of parsed.
+
+The fast path takes a packet only if it is certainly correct. It stops before any other packet, and
+the general codec then parses or refuses that one. So the fast path could be left out without
+changing a single result; a property test checks that both agree.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from tidings.mqtt.packets import MQTT_5, Publish
 from tidings.mqtt.primitives import encode_text, encode_variable
 from tidings.mqtt.properties import (
     NO_PROPERTIES,
-    Pairs,
     Properties,
+    UserProperties,
     decode_block,
     encode_block,
     encode_properties,
@@ -33,7 +34,7 @@ from tidings.mqtt.properties import (
 K = TypeVar("K")
 V = TypeVar("V")
 
-REMEMBERED = 8_192  # entries of each memory: a few megabytes at the most, shared by all clients
+REMEMBERED = 8_192  # results of each function: a few megabytes at most, shared by all clients
 REMEMBERED_BYTES = 256  # longer topics and property blocks are computed each time
 PLAIN_PUBLISH = 0x30  # QoS 0, not retained, not a repetition
 
@@ -90,7 +91,7 @@ def take_publishes(
 
     The loop ends before the first packet that is not one, not all there, or not right.
     """
-    end, five = len(data), version == MQTT_5
+    end, is_version_5 = len(data), version == MQTT_5
     topics, blocks, properties = _topics, _blocks, NO_PROPERTIES
     try:
         while data[position] == PLAIN_PUBLISH:
@@ -98,7 +99,7 @@ def take_publishes(
             if length > 127:
                 upper = data[start]
                 if not 0 < upper < 128:
-                    break  # over 16 KiB, where speed is a matter of copying, or padded
+                    break  # over 16 KiB, where copying takes most of the time, or padded
                 length += (upper << 7) - 128
                 start += 1
             stop = start + length
@@ -106,7 +107,7 @@ def take_publishes(
             if stop > end or after_topic > stop or stop - position > limit_bytes:
                 break
             topic = topics[data[start + 2 : after_topic]]
-            if five:
+            if is_version_5:
                 after_length = after_topic + 1
                 block_bytes = data[after_topic]
                 if block_bytes:
@@ -123,7 +124,7 @@ def take_publishes(
             append(Publish(topic, data[after_topic:stop], properties))
             position = stop
     except (IndexError, WireError):
-        pass  # the read ends inside this packet, or the general way will say what is wrong with it
+        pass  # the read ends inside this packet, or the general codec says what is wrong with it
     return position
 
 
@@ -139,12 +140,14 @@ def encode_publish(topic: str, payload: bytes, properties: Properties, version: 
 
 
 def headers_of(properties: Properties) -> bytes:
-    """What travels unread with a message: its properties without the user's, as one block."""
+    """All properties but the user properties, as one block that brokers pass on unread."""
     return b"" if properties is NO_PROPERTIES else _header_blocks[properties]
 
 
-def delivered_properties(headers: bytes, user_properties: Pairs, age_s: float) -> Properties:
-    """The properties of a message that comes to a subscriber at this age.
+def delivered_properties(
+    headers: bytes, user_properties: UserProperties, age_s: float
+) -> Properties:
+    """The properties of a message that reaches a subscriber at this age.
 
     The expiry interval shrinks by the time the message waited (MQTT-3.3.2-6), in whole seconds.
     """

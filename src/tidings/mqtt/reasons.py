@@ -1,9 +1,9 @@
 """What does a byte on the wire say about success or failure?
 
 MQTT 5 has one table of reason codes for all packets (section 2.4); below 0x80 is success. MQTT
-3.1.1 has six return codes for CONNACK and one failure for SUBACK, and no way to explain anything
-once the connection is open, so the server then simply closes it. Inside this room only MQTT 5's
-codes exist; `RETURN_CODES` is the translation at the edge.
+3.1.1 has six return codes for CONNACK and one failure for SUBACK, and no packet that could explain
+an error once the connection is open, so the server then simply closes it. All code of this package
+uses MQTT 5's reason codes; they are translated by `RETURN_CODES` where bytes are written.
 """
 
 from __future__ import annotations

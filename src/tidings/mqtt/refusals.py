@@ -1,7 +1,7 @@
 """What may a client ask by the standard that this server does not offer?
 
-One table per packet: a test, the reason code to answer with, and the words. CONNACK has told an
-MQTT 5 client most of this beforehand. `session.py` says what becomes of it in 3.1.1.
+One table per packet: a test, the reason code to answer with, and the text. CONNACK has told an
+MQTT 5 client most of this before. `session.py` says what is done in 3.1.1.
 """
 
 from __future__ import annotations

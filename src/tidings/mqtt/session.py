@@ -1,26 +1,30 @@
 """How does a conversation with one client go, seen from the server?
 
 Bytes and the time go in; requests come out in the order the client made them, and the bytes to
-answer with wait in `outgoing()`. The requests are the client's own packets, once they are known to
-be legal here, and at the very end one `Closed`, which hands over the will if it is to be published.
+answer with are taken from `outgoing()`. Requests are the client's own packets, after they were
+found legal, and at the very end one `Closed`, with the will if that is to be published.
 
+States
+------
     NEW ──CONNECT──▶ ASKED ──accept()──▶ OPEN ──DISCONNECT, fault, silence, loss, close()──▶ CLOSED
      └───── fault, silence ─┴── close() ──────────────────────────────────────────────────────▲
 
 `LEGAL` is that picture as a table; any packet it does not name is a protocol error (0x82). After a
-CONNECT the session waits for `accept()` or `close(code)`, because only the caller can judge user
-names and client identifiers; what the client sent on in the meantime is returned by `accept`.
+CONNECT the session waits for `accept()` or `close(code)`, because only the caller can check user
+names and client identifiers. What the client sends before that is returned by `accept`.
 
-What this server does not offer is said in CONNACK and refused when used (MQTT 5), or handled as
-follows where 3.1.1 has no words for it:
+What is not offered
+-------------------
+An MQTT 5 client reads it in CONNACK and is refused if it uses it anyway. MQTT 3.1.1 cannot express
+most of it, so this is what happens there:
 
 - QoS 1 and 2: a subscription is granted QoS 0. A PUBLISH is answered with DISCONNECT 0x9B, in 3.1.1
-  by closing the connection: acknowledging what is not kept would be a lie. A will with QoS 1 or 2
-  is refused in 5 (0x9B) and published with QoS 0 in 3.1.1, where nobody waits for its answer.
+  by closing the connection: we must not acknowledge what we do not keep. A will with QoS 1 or 2 is
+  refused in 5 (0x9B) and published with QoS 0 in 3.1.1, where nobody waits for its answer.
 - Retained messages: 0x9A in 5; in 3.1.1 the message is delivered, and not retained.
 - Sessions that outlive a connection: never present, and CONNACK says so (session expiry 0).
 - A will's delay counts as 0: the standard publishes a will no later than its session ends, and here
-  that is when the connection does.
+  a session ends with its connection.
 
 Rules are cited by their numbers in MQTT 5 (MQTT-3.1.2-22).
 """
@@ -36,7 +40,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.errors import WireError
-from tidings.mqtt.codec import DEFAULT_LIMITS, Decoder, Limits, encode
+from tidings.mqtt.codec import DEFAULT_LIMITS, Limits, PacketDecoder, encode
 from tidings.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -56,7 +60,7 @@ from tidings.mqtt.properties import NO_PROPERTIES, Properties
 from tidings.mqtt.reasons import RETURN_CODES, ReasonCode
 from tidings.mqtt.refusals import refuse_what_is_not_offered
 
-KEEP_ALIVE_FACTOR = 1.5  # the standard's patience with a silent client (MQTT-3.1.2-22)
+KEEP_ALIVE_FACTOR = 1.5  # a client may be silent for so many keep-alives (MQTT-3.1.2-22)
 LONGEST_REASON = 500  # characters of a reason string: an explanation, not an essay
 
 
@@ -93,7 +97,7 @@ class Session:
     """The server's half of the conversation with one client."""
 
     def __init__(self, now: float, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._limits, self._decoder = limits, Decoder(limits)
+        self._limits, self._decoder = limits, PacketDecoder(limits)
         self._state, self._heard_at = State.NEW, now
         self._connect = Connect(MQTT_3_1_1)
         self._outgoing: list[bytes] = []
@@ -109,7 +113,7 @@ class Session:
 
     @property
     def deadline_at(self) -> float:
-        """The instant at which `tick` will lose patience, if nothing is heard until then."""
+        """The instant at which `tick` ends the conversation, if nothing is heard until then."""
         if self._state is State.NEW:
             return self._heard_at + self._limits.connect_within_s
         if self._state is State.OPEN and self._connect.keep_alive_s:
@@ -215,7 +219,7 @@ class Session:
         return Closed(packet.code, reason, self._connect.will if packet.code else None)
 
     def _end(self, code: int, reason: str, requests: list[Request]) -> None:
-        """Says why, as far as the client's version has words for it, and closes."""
+        """Closes, and says why if the client's version has a packet for that."""
         explained = Properties(reason_string=_one_line(reason))
         opened, version = self._state is State.OPEN, self._decoder.version
         if opened and version == MQTT_5:
@@ -239,7 +243,7 @@ class Session:
         )
 
     def _explanation(self, reason: str | None) -> Properties:
-        """A reason string, unless the client asked to be spared (MQTT-3.1.2-29)."""
+        """A reason string, unless the client has asked for none (MQTT-3.1.2-29)."""
         if reason is None or self._connect.properties.request_problem_information == 0:
             return NO_PROPERTIES
         return Properties(reason_string=_one_line(reason))
@@ -249,8 +253,8 @@ class Session:
         version = _wire_version(self._decoder.version)
         data = encode(packet, version)
         if len(data) > self.max_outgoing_bytes and not isinstance(packet, Pingresp):
-            spared = replace(packet.properties, reason_string=None)
-            data = encode(replace(packet, properties=spared), version)
+            unexplained = replace(packet.properties, reason_string=None)
+            data = encode(replace(packet, properties=unexplained), version)
         if len(data) <= self.max_outgoing_bytes:
             self._outgoing.append(data)
 
@@ -262,5 +266,5 @@ def _one_line(reason: str) -> str:
 
 
 def _wire_version(level: int) -> int:
-    """The version in which a client of any level is answered, a bridge's top bit set aside."""
+    """The version in which a client is answered; the top bit of a bridge's level is ignored."""
     return MQTT_5 if level & 0x7F >= MQTT_5 else MQTT_3_1_1

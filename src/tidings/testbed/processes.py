@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from tidings.core.errors import TidingsError
 from tidings.live.config import BrokerConfig
-from tidings.testbed.toml import to_toml
+from tidings.testbed.broker_files import to_toml
 
 READY_WITHIN_S = 60.0  # a busy machine may take many seconds to start several Pythons
 STOP_WITHIN_S = 15.0

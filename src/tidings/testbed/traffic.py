@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from tidings.core.contract import Contract, Subscription
 from tidings.live.clock import Clock
-from tidings.mqtt.codec import Decoder, encode, encode_publish
+from tidings.mqtt.codec import PacketDecoder, encode, encode_publish
 from tidings.mqtt.contracts import user_properties_of
 from tidings.mqtt.packets import (
     MQTT_5,
@@ -24,20 +24,20 @@ from tidings.mqtt.packets import (
     Subscribe,
     TopicFilter,
 )
-from tidings.mqtt.properties import Pairs, Properties
+from tidings.mqtt.properties import Properties, UserProperties
 from tidings.mqtt.reasons import FIRST_FAILURE
 
 RETRY_S = 0.1
 CONNECT_WITHIN_S = 5.0
 READ_BYTES = 65_536
 
-Place = tuple[str, int]
+Address = tuple[str, int]
 
 
 class TrafficClient:
     """One MQTT 5 connection that is made again whenever it is lost."""
 
-    def __init__(self, name: str, place: Place, wishes: Iterable[Subscription] = ()) -> None:
+    def __init__(self, name: str, place: Address, wishes: Iterable[Subscription] = ()) -> None:
         self.name, self._place, self._wishes = name, place, list(wishes)
         self.received = 0  # messages
         self.refused = ""  # why a subscription was not granted
@@ -66,7 +66,7 @@ class TrafficClient:
     async def _converse(self) -> None:
         async with asyncio.timeout(CONNECT_WITHIN_S):
             reader, self._writer = await asyncio.open_connection(*self._place)
-        decoder, granted = Decoder(version=MQTT_5), 0
+        decoder, granted = PacketDecoder(version=MQTT_5), 0
         self._writer.write(encode(Connect(MQTT_5, self.name), MQTT_5))
         self._writer.writelines(_subscribe(n, w) for n, w in enumerate(self._wishes, start=1))
         while data := await reader.read(READ_BYTES):
@@ -101,10 +101,10 @@ class Traffic:
         self.clients: list[TrafficClient] = []
         self.published = self.unpublished = 0
         self._connections: list[asyncio.Task[None]] = []
-        self._speakers: list[asyncio.Task[None]] = []
+        self._publishing: list[asyncio.Task[None]] = []
 
     def connect(
-        self, name: str, place: Place, wishes: Iterable[Subscription] = ()
+        self, name: str, place: Address, wishes: Iterable[Subscription] = ()
     ) -> TrafficClient:
         client = TrafficClient(name, place, wishes)
         self.clients.append(client)
@@ -128,23 +128,25 @@ class Traffic:
     def received(self) -> int:
         return sum(client.received for client in self.clients)
 
-    def speak(self, client: TrafficClient, packets: Iterator[tuple[float, bytes]]) -> None:
+    def start_publishing(
+        self, client: TrafficClient, packets: Iterator[tuple[float, bytes]]
+    ) -> None:
         """Has a client send these packets, each at its instant."""
-        self._speakers.append(asyncio.create_task(self._keep_speaking(client, packets)))
+        self._publishing.append(asyncio.create_task(self._keep_publishing(client, packets)))
 
-    def hush(self) -> None:
-        """Nobody says anything more; who listens goes on."""
-        for speaker in self._speakers:
-            speaker.cancel()
+    def stop_publishing(self) -> None:
+        """Nothing more is published; subscribers stay."""
+        for publishing in self._publishing:
+            publishing.cancel()
 
     async def stop(self) -> None:
         """Everybody leaves."""
-        self.hush()
+        self.stop_publishing()
         for connection in self._connections:
             connection.cancel()
-        await asyncio.gather(*self._speakers, *self._connections, return_exceptions=True)
+        await asyncio.gather(*self._publishing, *self._connections, return_exceptions=True)
 
-    async def _keep_speaking(
+    async def _keep_publishing(
         self, client: TrafficClient, packets: Iterator[tuple[float, bytes]]
     ) -> None:
         for at, data in packets:
@@ -157,7 +159,9 @@ class Traffic:
                 self.unpublished += 1
 
 
-def publication(topic: str, payload: bytes, contract: Contract, pairs: Pairs = ()) -> bytes:
+def publication(
+    topic: str, payload: bytes, contract: Contract, pairs: UserProperties = ()
+) -> bytes:
     """A PUBLISH packet under a contract, with user properties."""
     properties = Properties(user_properties=(*user_properties_of(contract), *pairs))
     return encode_publish(topic, payload, properties, MQTT_5)
@@ -173,7 +177,7 @@ def _subscribe(packet_id: int, wish: Subscription) -> bytes:
     return encode(Subscribe(packet_id, (TopicFilter(wish.topic),), properties), MQTT_5)
 
 
-def _packets(decoder: Decoder, data: bytes) -> Iterator[Packet]:
+def _packets(decoder: PacketDecoder, data: bytes) -> Iterator[Packet]:
     if decoder.receive(data):
         while (packet := decoder.next_packet()) is not None:
             yield packet

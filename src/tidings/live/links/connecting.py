@@ -19,8 +19,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 DIAL_WITHIN_S = 5.0
 
 
-class Links:
-    """All links of one broker."""
+class LinkConnector:
+    """Makes and keeps all links of one broker: dials some neighbours, is dialled by others."""
 
     def __init__(self, driver: Driver, neighbours: tuple[Neighbour, ...], draws: Draws) -> None:
         self.driver, self.me = driver, driver.broker.name

@@ -18,7 +18,7 @@ from tidings.core.errors import TidingsError, WireError
 from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
 
 if TYPE_CHECKING:
-    from tidings.live.links.connecting import Links
+    from tidings.live.links.connecting import LinkConnector
 
 HELLO_WITHIN_S = 5.0
 MAX_BYTES_BEFORE_HELLO = 4_096  # nobody's bytes are kept whom we do not know
@@ -31,7 +31,7 @@ log = logging.getLogger("tidings.links")
 class LinkConnection(asyncio.Protocol):
     """One TCP connection to a neighbour, or to somebody who claims to be one."""
 
-    def __init__(self, links: Links, expected: str | None) -> None:
+    def __init__(self, links: LinkConnector, expected: str | None) -> None:
         self._links, self._driver, self._expected = links, links.driver, expected
         self._decoder = Decoder()
         self._unknown_bytes = 0  # that came before its Hello

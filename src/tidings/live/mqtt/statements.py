@@ -16,7 +16,7 @@ from tidings.core.message import Message
 from tidings.core.predicate import parse
 from tidings.mqtt.contracts import stated_contract
 from tidings.mqtt.packets import Publish
-from tidings.mqtt.properties import Pairs, Properties
+from tidings.mqtt.properties import Properties, UserProperties
 from tidings.mqtt.publishing import headers_of
 from tidings.mqtt.reasons import ReasonCode
 from tidings.routing import live_strategies
@@ -24,7 +24,7 @@ from tidings.scheduling import POLICIES
 
 REMEMBERED_STATEMENTS = 8_192  # a few megabytes at the most
 
-_Stated = tuple[Contract, Pairs, bytes]
+_Stated = tuple[Contract, UserProperties, bytes]
 
 
 class Publications:
@@ -47,7 +47,9 @@ class Publications:
         return self._known.keep((topic, properties), (contract, pairs, headers_of(properties)))
 
 
-def wishes(broker: str, client: str, topics: list[str], pairs: Pairs) -> list[Subscription]:
+def wishes(
+    broker: str, client: str, topics: list[str], pairs: UserProperties
+) -> list[Subscription]:
     """The subscriptions of one SUBSCRIBE, whose properties hold for all its filters."""
     contract, where = stated_contract(pairs, None, BEST_EFFORT)
     _check_names(contract)

@@ -17,7 +17,7 @@ from types import TracebackType
 from urllib.parse import urlsplit
 
 from tidings.core.errors import ConfigError, TidingsError, WireError
-from tidings.mqtt.codec import Decoder, encode, encode_publish
+from tidings.mqtt.codec import PacketDecoder, encode, encode_publish
 from tidings.mqtt.packets import (
     MQTT_5,
     Connack,
@@ -27,7 +27,7 @@ from tidings.mqtt.packets import (
     Pingreq,
     Pingresp,
 )
-from tidings.mqtt.properties import NO_PROPERTIES, Pairs, Properties
+from tidings.mqtt.properties import NO_PROPERTIES, Properties, UserProperties
 from tidings.pipeline.source.log_options import SOURCE
 
 MQTT_PORT = 1883
@@ -63,7 +63,7 @@ class MqttPublisher:
 
     def __init__(self, url: str, patience_s: float) -> None:
         self._url, self._place = url, broker_place(url)
-        self._decoder, self._packets = Decoder(version=MQTT_5), deque[Packet]()
+        self._decoder, self._packets = PacketDecoder(version=MQTT_5), deque[Packet]()
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._socket = self._connected(patience_s)
@@ -84,7 +84,7 @@ class MqttPublisher:
     ) -> None:
         self._socket.close()
 
-    def publish(self, topic: str, payload: bytes, pairs: Pairs) -> None:
+    def publish(self, topic: str, payload: bytes, pairs: UserProperties) -> None:
         """Sends a message, now or with the next ones."""
         properties = Properties(user_properties=pairs) if pairs else NO_PROPERTIES
         try:

@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 from tidings.core.errors import ConfigError, TopicError
 from tidings.core.topic import check_topic
 from tidings.mqtt.contracts import STATEMENTS, property_text
-from tidings.mqtt.properties import Pairs
+from tidings.mqtt.properties import UserProperties
 from tidings.pipeline.source.log_options import SOURCE, PublishOptions
 from tidings.pipeline.source.publisher import MqttPublisher, PublishError, broker_place
 
@@ -122,7 +122,7 @@ def _check_topic(topic: str | None) -> None:
         raise PublishError(f"a row cannot be published: {fault}") from None
 
 
-def _pairs(row: dict[str, Any]) -> Pairs:
+def _pairs(row: dict[str, Any]) -> UserProperties:
     """User properties: what the columns state, then the map without what they have stated."""
     stated = {
         name: property_text(row[column])
