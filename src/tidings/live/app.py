@@ -1,9 +1,10 @@
 """How does a broker run as a process?
 
-It says where it listens, and ends in good order on SIGTERM or SIGINT. Attached to another process
-(`tidings up`) it also ends when its standard input does, so no broker outlives the one who started
-it; takes from there when the run began; and reports on standard output what changes. If it can
-store nothing any more it ends by itself, with exit code 1, so that neighbours route around it.
+It says where it listens, and ends in good order on SIGTERM or SIGINT. A broker that is attached to
+another process (`tidings up`) also reports changes of its status on standard output, reads from
+standard input when the run began, and ends when standard input does, so that it never outlives the
+process that started it. A broker that cannot store anything any more ends by itself with exit code
+1, so that neighbours route around it.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from tidings.live.config import BrokerConfig
 from tidings.live.server import LiveBroker
 
 STATUS_EVERY_S = 0.1
-SWITCH_INTERVAL_S = 0.001  # the trace's thread may hold up the event loop for so long
-GC_THRESHOLD = 50_000  # objects in cycles are few here; looking for them often is dear
+SWITCH_INTERVAL_S = 0.001  # the thread that writes traces delays the event loop by no more
+GC_THRESHOLD = 50_000  # few objects here are in cycles, and searching for them is expensive
 STORE_FAILED = 1  # exit code
 
 
 def run_broker(config: BrokerConfig, attached: bool = False, as_json: bool = True) -> None:
     """Runs a broker until it is told to stop."""
-    who = "" if attached else f"{config.name}: "  # whoever started it says whose words these are
+    who = "" if attached else f"{config.name}: "  # its parent adds the name itself
     logging.basicConfig(format=f"{who}%(message)s", level=logging.INFO)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()
@@ -42,7 +43,7 @@ def run_broker(config: BrokerConfig, attached: bool = False, as_json: bool = Tru
 
 
 async def _run(config: BrokerConfig, attached: bool, as_json: bool) -> bool:
-    """The broker's whole life; whether it ended because it had to."""
+    """Runs the broker from start to end; true if it ended because its store failed."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -58,8 +59,9 @@ async def _run(config: BrokerConfig, attached: bool, as_json: bool) -> bool:
         reporter.cancel()
     await live.stop()
     if attached:
-        with suppress(OSError):  # nobody may be there to hear it
-            _say({"lost_trace_rows": live.trace.lost_rows})  # the last rows are written, or not
+        with suppress(OSError):  # its parent may be gone
+            # Again, because the last rows were written, or lost, when it stopped.
+            _say({"lost_trace_rows": live.trace.lost_rows})
     return live.driver.failed
 
 
@@ -82,11 +84,11 @@ class _Attachment(asyncio.Protocol):
 
 
 async def _keep_reporting(live: LiveBroker) -> None:
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     while True:
-        if (status := live.status()) != told:
+        if (status := live.status()) != reported:
             _say(status)
-            told = status
+            reported = status
         await asyncio.sleep(STATUS_EVERY_S)
 
 

@@ -1,4 +1,4 @@
-"""What is one live broker told? A TOML file, checked as a whole before anything listens."""
+"""What can be configured for a live broker? A TOML file, checked as a whole before it listens."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Mqtt(_Table, frozen=True):
 
     max_packet_bytes: Annotated[int, Meta(ge=128, le=8 << 20)] = 1 << 20  # a frame takes 16 MiB
     connect_within_s: Positive = 10.0  # from the connection to its CONNECT
-    max_unsent_bytes: Annotated[int, Meta(ge=1024)] = 16 << 20  # then a slow reader loses messages
-    max_connections: Annotated[int, Meta(ge=1)] = 10_000  # who comes then is turned away
+    max_unsent_bytes: Annotated[int, Meta(ge=1024)] = 16 << 20  # beyond it a client loses messages
+    max_connections: Annotated[int, Meta(ge=1)] = 10_000  # beyond it new ones are closed
 
 
 class Log(_Table, frozen=True):
@@ -105,7 +105,7 @@ class Log(_Table, frozen=True):
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
     topic: str  # a topic filter
-    keep_bytes: Annotated[int, Meta(ge=4096)] = 1 << 30  # then the oldest eighth goes
+    keep_bytes: Annotated[int, Meta(ge=4096)] = 1 << 30  # beyond it the oldest eighth is removed
     keep_s: Positive = inf
     flush_s: Positive = 0.2  # messages reach the disk, and readers, this often
     fsync: bool = True  # whether what readers see has to survive a loss of power
@@ -126,21 +126,21 @@ class BrokerFile(_Table, frozen=True):
     policy: tuple[Policy, ...] = ()
     mqtt: Mqtt = Mqtt()
     log: tuple[Log, ...] = ()
-    log_host: str = "127.0.0.1"  # where readers of logs come: whoever can, reads all that is logged
-    log_port: Port = 0  # for them; 0: any free one
+    log_host: str = "127.0.0.1"  # for readers of logs: whoever reaches it can read all logs
+    log_port: Port = 0  # for readers of logs; 0: any free one
 
-    link_model: str = ""  # a file of `tidings learn`: what is believed where no estimate is stated
+    link_model: str = ""  # a file of `tidings learn`, for links without an estimate
     run: Annotated[str, Meta(pattern="^[A-Za-z0-9]")] = "live"  # names the run in the trace
     seed: int = 1  # of emulated chance
     incarnation: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0  # must grow; 0: taken from the clock
-    started_at: float | None = None  # origin of emulated faults, Unix time; until then all is well
+    started_at: float | None = None  # Unix time; emulated faults begin then, and never without it
     traces: str = "traces"  # folder
     store: str = ""  # folder for durable messages; empty: `store` in the folder of the traces
     logs: str = ""  # folder for logs; empty: `logs` in the folder of the traces
     flush_s: Positive = 1.0  # trace rows reach the disk this often
 
     def store_file(self) -> Path:
-        """Where this broker writes down what must outlive it."""
+        """Where this broker keeps its durable messages."""
         folder = Path(self.store) if self.store else Path(self.traces) / "store"
         return folder / f"{self.name}.db"
 
@@ -150,7 +150,7 @@ class BrokerFile(_Table, frozen=True):
         return folder / self.name / log
 
     def known(self, source: str = "") -> dict[str, LinkEstimate | None]:
-        """What is believed of each link at the start: as stated, as learned, or nothing."""
+        """The first estimate of each link: as stated, as learned, or None."""
         learned: dict[tuple[str, str], LearnedLink] = {}
         if self.link_model:
             where = source or self.name
@@ -169,12 +169,12 @@ class BrokerFile(_Table, frozen=True):
 
 
 class BrokerConfig(BrokerFile, frozen=True, omit_defaults=True):
-    """What a broker is told. Written down again it has no source, so that it can be read back."""
+    """What a broker runs with. Written to a file it has no source, so that it can be read back."""
 
     source: str = ""  # the file it was read from
 
     def __post_init__(self) -> None:
-        """Whoever makes one (a file, a scenario) hears at once which strategies cannot run live."""
+        """Refuses strategies that cannot run live, whether a file or a scenario names them."""
         named = [("broker.strategy", self.broker.strategy)]
         named += [("policy.strategy", policy.strategy) for policy in self.policy if policy.strategy]
         for field, strategy in named:
@@ -201,7 +201,7 @@ def parse(document: dict[str, Any], source: str) -> BrokerConfig:
 
 
 def _faults(config: BrokerConfig) -> Iterator[tuple[str, object, str]]:
-    """What the types cannot say."""
+    """Faults that the types of the fields do not exclude: field, value, what is accepted."""
     pinned, names = config.broker.estimates == "pinned", {config.name}
     known = config.known(config.source)
     for place, neighbour in enumerate(config.neighbour):

@@ -1,7 +1,7 @@
 """What is one live broker made of? State machine, driver, clients, links, trace, store, logs.
 
-It takes up what an earlier incarnation stored, listens, then dials its neighbours. When it ends it
-says goodbye to its clients, closes its links, and writes the last trace rows.
+It restores what an earlier incarnation stored, listens, then dials its neighbours. When it ends it
+disconnects its clients, closes its links, and writes the last trace rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tidings.live.store import MessageStore, StoreError
 from tidings.traces.live_files import TraceFiles, check_writable
 
 INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; 31 bits of quarter seconds last until 2042
-QUIET_WITHIN_S = 2.0  # for clients and neighbours to take what was written, when it ends
+SENT_WITHIN_S = 2.0  # how long clients and neighbours may take to read the rest at the end
 
 log = logging.getLogger("tidings.store")
 
@@ -39,10 +39,10 @@ class LiveBroker:
     """One broker with its sockets and files, inside a running event loop."""
 
     def __init__(self, config: BrokerConfig, fail: Callable[[], None] = lambda: None) -> None:
-        """`fail()` is called if it can go on no longer and is to be stopped."""
+        """`fail()` is called if the broker cannot go on and has to be stopped."""
         self._config, self._clock = config, wall_clock()
         self._check_traces()
-        known = config.known(config.source)  # a mistake in it is found before files are opened
+        known = config.known(config.source)  # raises before any file is opened
         self.store = self._open_store()
         self.logs = self._open_logs()
         incarnation = config.incarnation or _incarnation(self._clock())
@@ -83,7 +83,7 @@ class LiveBroker:
             server.close()
         self.front.stop()
         self.links.stop()
-        await self._until_quiet()
+        await self._until_sent()
         if self._flusher:
             self._flusher.cancel()
         self.driver.close()
@@ -93,7 +93,7 @@ class LiveBroker:
         self.trace.close()
 
     def status(self) -> dict[str, Any]:
-        """What somebody who waits for the overlay to be complete wants to know."""
+        """What is reported to the process that started it."""
         return {
             "links": self.links.up(),
             "subscriptions": self.broker.subscriptions,
@@ -103,7 +103,7 @@ class LiveBroker:
         }
 
     def _check_traces(self) -> None:
-        """Found out at the door, not when rows are lost."""
+        """Raises now, and not when the first rows are lost."""
         try:
             check_writable(Path(self._config.traces))
         except (OSError, ValueError) as error:
@@ -125,7 +125,7 @@ class LiveBroker:
             raise self._fault("logs", accepted) from None
 
     def _restore(self) -> None:
-        """What an earlier incarnation had stored is this one's to deliver."""
+        """Delivers what an earlier incarnation had stored."""
         now = self._clock()
         try:
             stored = self.store.restore(now)
@@ -149,9 +149,9 @@ class LiveBroker:
         config = self._config
         return ConfigError(config.source or config.name, field, getattr(config, field), accepted)
 
-    async def _until_quiet(self) -> None:
-        """What was written leaves, unless somebody does not read."""
-        end_at = self._clock() + QUIET_WITHIN_S
+    async def _until_sent(self) -> None:
+        """Waits until what was written has left, but not for peers that do not read."""
+        end_at = self._clock() + SENT_WITHIN_S
         while (self.front.busy() or self.links.busy()) and self._clock() < end_at:
             await asyncio.sleep(0.005)
 

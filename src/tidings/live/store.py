@@ -1,13 +1,14 @@
-"""How does a durable message outlive the broker that answers for it? It is written down first.
+"""How does a durable message survive a crash of the broker that holds it? It is stored first.
 
-One SQLite file per broker. In WAL mode a commit is an append and one fsync; what was committed
-survives a killed process and a machine that lost power. All that one round of the driver stores is
-one commit, which ends before anything of that round leaves. Striking out is in no hurry and waits
-for company: what is struck out too late is at worst sent twice.
+There is one SQLite file per broker. In WAL mode a commit is an append and one fsync; what was
+committed survives a killed process and a loss of power. All that one round of the driver stores is
+one commit, and the commit ends before anything of that round is sent. Deletions wait for the next
+commit: a message that is deleted too late is at worst sent twice.
 
-An age is stored with the wall clock's instant, so that the time between two incarnations counts; a
-wall clock that was set back meanwhile takes nothing away. Copies are counted: a message may come
-back to a broker before the answer does that says it was handed on, and is then still stored once.
+An age is stored together with the wall clock's instant, so that the time between two incarnations
+counts as age; a wall clock that was set back meanwhile makes no message younger. Copies are
+counted: a message may return to a broker before the acknowledgement that it was handed on, and it
+is then still stored once.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from tidings.core.contract import Destination
 from tidings.core.errors import TidingsError
 from tidings.core.message import Envelope, Parcel, expiry
 
-LOCKED_WITHIN_S = 5.0  # an earlier incarnation that is still ending holds the file for so long
-LONGEST_S = 3e8  # ten years, of age or downtime; what is longer is a clock that nobody had set
+LOCKED_WITHIN_S = 5.0  # an earlier incarnation that is still ending may hold the file
+LONGEST_S = 3e8  # ten years, of age or downtime; more means that a clock was not set
 FORMAT = 1
-TABLES = """
+CREATE_TABLES = """
 BEGIN;
 CREATE TABLE message (id INTEGER PRIMARY KEY, stored_at REAL NOT NULL, envelope BLOB NOT NULL);
 CREATE TABLE owed (message INTEGER NOT NULL, broker TEXT NOT NULL, destination BLOB NOT NULL,
@@ -37,7 +38,7 @@ CREATE TABLE owed (message INTEGER NOT NULL, broker TEXT NOT NULL, destination B
 PRAGMA user_version = 1;
 COMMIT;
 """
-READ = """
+READ_STORED = """
 SELECT id, stored_at, envelope, destination FROM message JOIN owed ON message = id
 ORDER BY stored_at, id, broker
 """
@@ -50,19 +51,19 @@ _Row = tuple[int, float, bytes, bytes]
 
 
 class StoreError(TidingsError):
-    """A store that cannot be opened, or has failed: nothing more can be written down."""
+    """A store that cannot be opened, or has failed: nothing more can be stored."""
 
 
 class MessageStore:
-    """The durable messages that one broker answers for, on its disk."""
+    """The durable messages that one broker is responsible for, on its disk."""
 
     def __init__(self, path: Path, wall: Callable[[], float] = time.time) -> None:
         """Opens the file, or makes it; nobody else can use it meanwhile."""
         self.path, self._wall = path, wall
-        self.urgent = False  # something was stored that must be on the disk before it is answered
+        self.urgent = False  # something must be on the disk before this round is answered
         self._failure: StoreError | None = None
         self._copies: dict[int, dict[str, int]] = {}  # held of each message, by destination
-        # What the next commit writes, or strikes out where there is None.
+        # What the next commit writes, or deletes where there is None.
         self._messages: dict[int, tuple[float, bytes] | None] = {}
         self._owed: dict[tuple[int, str], bytes | None] = {}
         try:
@@ -94,7 +95,7 @@ class MessageStore:
                 self.urgent = True
 
     def forget(self, message: int, brokers: tuple[str, ...]) -> None:
-        """One copy fewer to these destinations; the last one is struck out by some later commit."""
+        """One copy fewer to these destinations; the last one is deleted by some later commit."""
         copies = self._copies.get(message, {})
         for broker in brokers:
             held = copies.get(broker, 0)
@@ -108,8 +109,8 @@ class MessageStore:
                     self._messages[message] = None
 
     def commit(self) -> None:
-        """All that was kept is on the disk when this returns. After a failure it never succeeds:
-        a disk that has lost a write may deny it the next time it is asked."""
+        """All that was kept is on the disk when this returns. After a failure it fails for ever:
+        a disk that has lost a write may report success when it is asked again."""
         if self._failure:
             raise self._failure
         if not self._owed:
@@ -141,17 +142,17 @@ class MessageStore:
             )
 
     def close(self) -> None:
-        """Strikes out what is left to strike out, if it can, and lets go of the file."""
-        with suppress(StoreError):  # all that matters was written before it was answered
+        """Writes the last deletions, if it can, and releases the file."""
+        with suppress(StoreError):  # what must not be lost was committed before
             self.commit()
         self._database.close()
 
     # ---- what an earlier incarnation left
 
     def restore(self, now: float) -> list[Parcel]:
-        """All that is stored, the longest stored first, as parcels on this incarnation's clock."""
+        """All that is stored, oldest first, as parcels by the clock of this incarnation."""
         try:
-            rows = self._database.execute(READ).fetchall()
+            rows = self._database.execute(READ_STORED).fetchall()
             parcels = list(_parcels(rows, now, self._wall()))
         except (sqlite3.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise StoreError(f"{self.path} cannot be read: {error}") from None
@@ -173,7 +174,7 @@ def _open(path: Path) -> sqlite3.Connection:
         database.execute("BEGIN IMMEDIATE")  # raises if nothing can be written
         database.rollback()
         if empty:
-            database.executescript(TABLES)
+            database.executescript(CREATE_TABLES)
         (state,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if state != "ok":
             raise sqlite3.DatabaseError(state)
