@@ -32,7 +32,7 @@ from tidings.traces.live_files import TraceFiles, check_writable
 INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; 31 bits of quarter seconds last until 2042
 SENT_WITHIN_S = 2.0  # how long clients and neighbours may take to read the rest at the end
 
-log = logging.getLogger("tidings.store")
+logger = logging.getLogger("tidings.store")
 
 
 class LiveBroker:
@@ -132,7 +132,7 @@ class LiveBroker:
         except StoreError as error:
             raise self._bad_store(error) from None
         if stored:
-            log.info("%d stored messages are taken up", len(stored))
+            logger.info("%d stored messages are taken up", len(stored))
         self.driver.carry_out(self.broker.restore(stored, now), now)
         self.driver.settle()
 

@@ -26,8 +26,8 @@ class Overlay:
     """All brokers of a run, each in its own process."""
 
     def __init__(self, configs: Mapping[str, BrokerConfig], folder: Path, clock: Clock) -> None:
-        """`folder` takes the brokers' configuration files, and what they store: a broker that fails
-        and returns finds its messages there, another run with a folder of its own does not."""
+        """`folder` is for the brokers' configuration files and what they store. A broker that fails
+        and returns finds its messages there; each run has a folder of its own."""
         folder.mkdir(parents=True, exist_ok=True)
         self.brokers = {
             name: BrokerProcess(
@@ -47,7 +47,7 @@ class Overlay:
         loop = asyncio.get_running_loop()
         end_at = loop.time() + COMPLETE_WITHIN_S
         while not all(_is_complete(broker, subscriptions) for broker in self.brokers.values()):
-            self.check()  # all: one that was complete and died would keep the others waiting
+            self.check()  # of all brokers: others would wait for ever for one that died
             if loop.time() > end_at:
                 return False
             await asyncio.sleep(LOOK_EVERY_S)

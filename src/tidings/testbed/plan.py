@@ -33,8 +33,8 @@ class Plan(Struct, frozen=True):
 
 
 def plan(setup: Setup, run: str, traces: Path, reserved: ExitStack | None = None) -> Plan:
-    """Ports are chosen now, and nobody else is given those of links until `reserved` closes; a port
-    that is taken is an error that says what to do."""
+    """Chooses the ports. Those of links stay reserved until `reserved` is closed; an MQTT port that
+    somebody uses is an error that says what to do."""
     scenario, overlay = setup.scenario, setup.overlay
     from_file = traces == Path(scenario.live.traces)
     writable_folder(traces, f"{scenario.source}: live.traces" if from_file else "--traces")
@@ -102,9 +102,9 @@ def _check_host(scenario: Scenario) -> None:
 def _link_ports(scenario: Scenario, overlay: Topology, reserved: ExitStack | None) -> list[int]:
     """Ports that are free now, one per broker; all are held until all are found, or longer.
 
-    Linux gives a port that is bound to nobody who asks for any, and yet lets a broker listen there
-    that asks for it by number, as long as the one who holds it does not listen. Other systems would
-    refuse that broker, so there it has to be quicker than anybody else.
+    On Linux a port stays reserved while a socket is bound to it and does not listen: who asks for
+    any free port does not get it, but a broker that asks for it by number can listen there. Other
+    systems refuse that broker, so there a port is given back at once, and somebody could take it.
     """
     with ExitStack() as held:
         sockets = [held.enter_context(_bound(scenario.live.host)) for _ in overlay.brokers]

@@ -1,8 +1,9 @@
-"""How does one process run a whole overlay? Brokers as child processes on a leash.
+"""How does one process run a whole overlay? Each broker is a child process that ends with it.
 
-Each broker is `tidings broker CONFIG --attached`: it reports on standard output, is told when the
-run began on standard input, and ends when that closes, so that no broker outlives its parent even
-if the parent is killed outright. What it says on standard error is passed on under its name.
+Each broker is `tidings broker CONFIG --attached`: it reports its status on standard output, is told
+on standard input when the run began, and ends when standard input closes, so that no broker
+outlives its parent even if the parent is killed. Its standard error is passed on, line by line,
+with its name before each line.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ class BrokerProcess:
 
     async def start(self, incarnation: int, started_at: float | None = None) -> None:
         """Starts it and waits until it listens."""
-        told = replace(
+        config = replace(
             self.config,
             source="",
             incarnation=incarnation,
             started_at=started_at,
-            mqtt_port=self.mqtt_port,  # after a restart clients look for it at the same place
+            mqtt_port=self.mqtt_port,  # the same after a restart, because clients come back
         )
-        self._path.write_text(to_toml(told), encoding="utf-8")
+        self._path.write_text(to_toml(config), encoding="utf-8")
         command = (sys.executable, "-m", "tidings", "broker", str(self._path), "--attached")
         self._rows_lost_before, self.status = self.lost_trace_rows, {}
         self._process = await asyncio.create_subprocess_exec(
@@ -69,8 +70,8 @@ class BrokerProcess:
         self._expected_to_run = True
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        hearing = (self._hear(self._process.stdout), self._overhear(self._process.stderr))
-        self._readers = [asyncio.create_task(reading) for reading in hearing]
+        reading = (self._read_status(self._process.stdout), self._read_stderr(self._process.stderr))
+        self._readers = [asyncio.create_task(task) for task in reading]
         await self._ready()
         self.mqtt_port = self.status.get("mqtt_port", self.mqtt_port)
 
@@ -87,7 +88,7 @@ class BrokerProcess:
             await asyncio.sleep(LOOK_EVERY_S)
 
     def begin(self, started_at: float) -> None:
-        """Tells it when the run began, from where emulated faults are counted."""
+        """Tells it when the run began: emulated faults are timed from then."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"started_at": started_at}).encode() + b"\n")
@@ -110,7 +111,7 @@ class BrokerProcess:
         await self._ended()
 
     async def stop(self) -> None:
-        """Ends it in good order, or at once if it does not listen."""
+        """Ends it in good order, or at once if that takes too long."""
         self._expected_to_run = False
         process = self._process
         if process is None or process.returncode is not None:
@@ -128,11 +129,11 @@ class BrokerProcess:
             await self._process.wait()
             await asyncio.gather(*self._readers)
 
-    async def _hear(self, stdout: asyncio.StreamReader) -> None:
+    async def _read_status(self, stdout: asyncio.StreamReader) -> None:
         async for line in stdout:
             self.status |= json.loads(line)
 
-    async def _overhear(self, stderr: asyncio.StreamReader) -> None:
+    async def _read_stderr(self, stderr: asyncio.StreamReader) -> None:
         async for line in stderr:
             words = line.decode(errors="replace").rstrip()
             self.last_words.append(words)

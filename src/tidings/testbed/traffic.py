@@ -1,7 +1,7 @@
-"""Who speaks and listens in a live run? MQTT 5 clients, one connection each, on our own codec.
+"""Who publishes and subscribes in a live run? MQTT 5 clients, one connection each, on our codec.
 
-A client connects, subscribes and stays; if its broker goes away it comes back, again and again.
-Contracts are stated as any MQTT 5 client would state them, in user properties.
+A client connects, subscribes and stays; when its broker goes away it tries to connect again until
+it can. Contracts are stated as any MQTT 5 client would state them, in user properties.
 """
 
 from __future__ import annotations

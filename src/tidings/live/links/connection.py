@@ -1,7 +1,8 @@
 """How does a TCP connection become a link? When both ends have said who they are.
 
-The first frame both ways is `Hello`. Who is unknown, already here, silent or malformed is refused
-with one line, and everything else goes on. All frames of a read are one round.
+The first frame from both ends is `Hello`. A peer that is unknown, already connected, silent or
+malformed is refused with one line in the log; other connections are not affected. All frames of one
+read are handled in one round.
 """
 
 from __future__ import annotations
@@ -21,30 +22,30 @@ if TYPE_CHECKING:
     from tidings.live.links.connecting import LinkConnector
 
 HELLO_WITHIN_S = 5.0
-MAX_BYTES_BEFORE_HELLO = 4_096  # nobody's bytes are kept whom we do not know
-DEAD_AFTER_MS = 10_000  # written bytes that TCP gets no answer to for this long end the connection
+MAX_BYTES_BEFORE_HELLO = 4_096  # kept for a peer that has not said who it is
+DEAD_AFTER_MS = 10_000  # a connection ends if TCP gets no answer to its bytes for so long
 TCP_NOTSENT_LOWAT = 25  # Linux; the name is in `socket` from Python 3.12
 
-log = logging.getLogger("tidings.links")
+logger = logging.getLogger("tidings.links")
 
 
 class LinkConnection(asyncio.Protocol):
-    """One TCP connection to a neighbour, or to somebody who claims to be one."""
+    """One TCP connection to a neighbour, or to a peer that claims to be one."""
 
-    def __init__(self, links: LinkConnector, expected: str | None) -> None:
-        self._links, self._driver, self._expected = links, links.driver, expected
+    def __init__(self, connector: LinkConnector, expected: str | None) -> None:
+        self._connector, self._driver, self._expected = connector, connector.driver, expected
         self._decoder = Decoder()
-        self._unknown_bytes = 0  # that came before its Hello
+        self._unknown_bytes = 0  # received before its Hello
         self._wire: Wire | None = None
         self._transport: asyncio.Transport | None = None
         self._hello_timer: asyncio.TimerHandle | None = None
         self.ended, self.was_link = asyncio.Event(), False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport = cast(asyncio.Transport, transport)  # uvloop's own class is none of asyncio's
+        transport = cast(asyncio.Transport, transport)  # uvloop's class is not a subclass
         self._transport = transport
         _tune(transport.get_extra_info("socket"))
-        transport.write(encode(Hello(self._links.me)))
+        transport.write(encode(Hello(self._connector.me)))
         loop = asyncio.get_running_loop()
         self._hello_timer = loop.call_later(HELLO_WITHIN_S, self._refuse, "it says nothing")
 
@@ -66,7 +67,7 @@ class LinkConnection(asyncio.Protocol):
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._cancel_timer()
-        self._links.gone(self)
+        self._connector.gone(self)
         if self._wire:
             self._wire.disconnected()
             self._driver.link_down(self._wire.neighbour)
@@ -100,7 +101,7 @@ class LinkConnection(asyncio.Protocol):
         if self._wire is not None:
             raise WireError("it says Hello a second time")
         assert self._transport is not None
-        wire = self._links.identify(hello.broker, self._expected)
+        wire = self._connector.identify(hello.broker, self._expected)
         wire.connected(self._transport)
         self._wire, self.was_link = wire, True
         self._cancel_timer()
@@ -110,7 +111,7 @@ class LinkConnection(asyncio.Protocol):
     def _refuse(self, problem: str) -> None:
         assert self._transport is not None
         peer = self._wire.neighbour if self._wire else self._transport.get_extra_info("peername")
-        log.warning("a link connection from %s is closed: %s", peer, problem)
+        logger.warning("a link connection from %s is closed: %s", peer, problem)
         self._transport.abort()
 
     def _cancel_timer(self) -> None:
@@ -120,7 +121,7 @@ class LinkConnection(asyncio.Protocol):
 
 
 def _tune(link: socket.socket) -> None:
-    """Small frames leave at once, the kernel hoards little, and a dead peer is noticed."""
+    """Small frames leave at once, the kernel buffers little, and a dead peer is noticed."""
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if sys.platform == "linux":
         link.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, HIGH_WATER_BYTES)

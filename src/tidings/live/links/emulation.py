@@ -1,9 +1,9 @@
-"""What would the network do to this frame? WAN conditions, put upon the sending side of a link.
+"""What would a wide-area network do to this frame? Emulated at the sending side of a link.
 
 The physics is `core.links.weather`, the same that the simulator applies: a frame is lost, or held
-back until the instant at which it would have arrived, and then handed to a socket that takes no
-time. Frames leave in the order of those instants; one timer serves them all. A link with a limited
-rate takes one parcel at a time, so that what waits, waits in the broker's queue.
+back until the instant at which it would have arrived, and then written to a socket that delivers
+almost at once. Frames leave in the order of those instants, by one timer for all. A link with a
+limited rate takes one parcel at a time, so that messages wait in the broker's queue and not here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Outlet(Protocol):
 
 
 class Origin:
-    """When the run began: emulated faults are counted from there, and until then there are none."""
+    """When the run began: emulated faults are timed from then, and before it there are none."""
 
     def __init__(self, started_at: float | None) -> None:
         self.started_at = inf if started_at is None else started_at
@@ -59,7 +59,7 @@ class Emulation:
         self.set_conditions(conditions)
 
     def set_conditions(self, conditions: Conditions) -> None:
-        """From now on; what is on its way arrives as it would have."""
+        """Applies these from now on; frames that are under way arrive as planned before."""
         self._weather = LinkWeather(*self._ends, conditions, self._draws)
         self._calm = LinkWeather(*self._ends, Conditions(conditions.delay_s), self._draws)
         self._limited, self.room_bytes = conditions.limited, conditions.room_bytes
@@ -74,7 +74,7 @@ class Emulation:
         self._wake(self._release, self._held[0][0])
 
     def clear(self) -> None:
-        """The connection is gone, and all that was on its way."""
+        """The connection is gone, and all that was under way with it."""
         self._held.clear()
         for _, timer in self._timers.values():
             timer.cancel()
@@ -88,7 +88,7 @@ class Emulation:
             started_at, since_s, weather = 0.0, now, self._calm
         if not isinstance(frame, Data):
             arrival = weather.control_arrival(since_s)
-            # A probe is handled like a message, or a link would seem slower for being used.
+            # A probe is processed like a message; else messages would seem slower than probes.
             handled_s = self._processing_s if isinstance(frame, Probe) else 0.0
             return None if arrival is None else started_at + arrival + handled_s
         envelope = frame.envelope
@@ -111,7 +111,7 @@ class Emulation:
             self._wake(self._release, held[0][0])
 
     def _wake(self, action: Callable[[], None], at: float) -> None:
-        """Have an action done then, unless it already is to be done earlier."""
+        """Schedules an action for this instant, unless it is scheduled for an earlier one."""
         known = self._timers.get(action)
         if known and known[0] <= at:
             return

@@ -1,8 +1,8 @@
 """How does a frame leave for a neighbour? The sending side of one link, whether connected or not.
 
 Frames of one round are gathered and written once. Back-pressure: the broker is told how many bytes
-the socket's buffer takes, and told again when that has drained, so that messages wait in the
-scheduler's queue and not in a kernel's. `TCP_NOTSENT_LOWAT` keeps the kernel from hoarding them.
+the socket's buffer takes, and told again when the buffer has drained, so that messages wait in the
+scheduler's queue and not in the kernel's. `TCP_NOTSENT_LOWAT` keeps the kernel's queue short.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Ready = Callable[[str, float], None]
 
 
 class Wire:
-    """The way to one neighbour. It outlives connections; without one, what is sent is lost."""
+    """Sends to one neighbour. It outlives connections; without one, what is sent is lost."""
 
     def __init__(self, neighbour: str, ready: Ready, dirty: list[Wire]) -> None:
         """`ready(neighbour, room_bytes)` tells the broker; `dirty` gathers wires to be flushed."""
@@ -32,7 +32,7 @@ class Wire:
         self._ready, self._dirty = ready, dirty
         self._frames: list[bytes] = []
         self._credit_bytes = 0.0  # what the broker still believes it may send
-        self._asked = False  # a refresh of the credit is on its way
+        self._refreshing = False  # the credit will be refreshed soon
 
     # ---- the connection
 
@@ -84,8 +84,8 @@ class Wire:
             return
         transport.write(b"".join(frames) if len(frames) > 1 else frames[0])
         frames.clear()
-        if self._credit_bytes < HIGH_WATER_BYTES / 2 and not (self.paused or self._asked):
-            self._asked = True
+        if self._credit_bytes < HIGH_WATER_BYTES / 2 and not (self.paused or self._refreshing):
+            self._refreshing = True
             asyncio.get_running_loop().call_soon(self._refresh)  # when the kernel has taken some
 
     # ---- the outlet of an emulated link
@@ -99,7 +99,7 @@ class Wire:
         self._ready(self.neighbour, room_bytes)
 
     def _refresh(self) -> None:
-        self._asked = False
+        self._refreshing = False
         if self.transport is not None and not self.paused:
             buffered_bytes = self.transport.get_write_buffer_size()
             self.ready(max(1.0, HIGH_WATER_BYTES - buffered_bytes))

@@ -29,7 +29,7 @@ def segments_in(folder: Path) -> list[LogSegment]:
 
 
 def id_of(path: Path) -> str:
-    """Whose segment a file is; one that is none is left alone."""
+    """The id of the log whose segment this file is; raises if it is none."""
     with path.open("rb") as file:
         found = log_id_in(file.read(FIRST_LINE_BYTES))
     if found is None:
@@ -38,7 +38,7 @@ def id_of(path: Path) -> str:
 
 
 def locked(path: Path, within_s: float) -> int:
-    """The lock file, held until it is closed, be it by the end of this process."""
+    """The lock file, held until it is closed, at the latest when this process ends."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     give_up_at = time.monotonic() + within_s
     while True:

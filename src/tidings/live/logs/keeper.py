@@ -1,11 +1,11 @@
 """Which messages does a broker log? Those that its logs subscribe to, as clients named `$log-NAME`.
 
-A log is one more local subscriber: it is handed each message that any broker of the overlay
-publishes on its topics, once, after deduplication, by the routes and under the contract of a client
-(`deadline_ms`, `price` and `durable` of its table). So it promises what a client gets, and no more:
-a message lost on the way, or dropped because it was late, is in no log. What reaches it waits in
-memory for at most `flush_s`, and is then written by a thread, so that no disk holds up the broker.
-A log that cannot write stops and says so once; the broker goes on without it.
+A log is one more local subscriber: it gets each message that is published on its topics anywhere in
+the overlay, once, by the same routes as a client and under a contract (`deadline_ms`, `price` and
+`durable` of its table). So it gets what a client would get: a message that was lost, or dropped
+because it was late, is in no log. Messages wait in memory for at most `flush_s` and are then
+written by a thread, so that the broker never waits for the disk. A log that cannot be written stops
+and says so once; the broker goes on without it.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from tidings.live.logs.message_log import MessageLog
 from tidings.live.logs.records import LogError
 from tidings.live.mqtt.deliveries import REMEMBERED_RECIPIENTS, Deliveries
 
-log = logging.getLogger("tidings.log")
+logger = logging.getLogger("tidings.log")
 
 
 class KeptLog:
-    """A log, and what it was told."""
+    """A log, its table in the configuration, and its subscription."""
 
-    def __init__(self, broker: str, told: Log, kept: MessageLog) -> None:
-        self.told, self.kept, self.said_stopped = told, kept, False
-        # No client's id looks like this: theirs have a colon, and a filter behind it.
-        contract = Contract(told.deadline_ms / 1000, told.price, durable=told.durable)
-        subscription_id = f"{broker}/$log-{told.name}"
-        self.wish = Subscription(subscription_id, broker, told.topic, "", contract)
+    def __init__(self, broker: str, config: Log, kept: MessageLog) -> None:
+        self.config, self.kept, self.reported_stop = config, kept, False
+        # No subscription of a client has such an id: theirs contain a colon and a filter.
+        contract = Contract(config.deadline_ms / 1000, config.price, durable=config.durable)
+        subscription_id = f"{broker}/$log-{config.name}"
+        self.wish = Subscription(subscription_id, broker, config.topic, "", contract)
 
     def status(self) -> dict[str, Any]:
         """What a reader wants to know before it reads."""
         return {
-            "log": self.told.name,
+            "log": self.config.name,
             "id": self.kept.id,
-            "topic": self.told.topic,
+            "topic": self.config.topic,
             "oldest": self.kept.oldest,
             "next": self.kept.next,
             "size_bytes": self.kept.size_bytes,
@@ -85,10 +85,10 @@ class Logs:
         """Opens them, or raises a `LogError` with none left open."""
         self._clock, self.by_name = clock, dict[str, KeptLog]()
         try:
-            for told in config.log:
-                folder = config.log_folder(told.name)
-                kept = MessageLog(folder, told.keep_bytes, told.keep_s, told.fsync)
-                self.by_name[told.name] = KeptLog(config.name, told, kept)
+            for table in config.log:
+                folder = config.log_folder(table.name)
+                kept = MessageLog(folder, table.keep_bytes, table.keep_s, table.fsync)
+                self.by_name[table.name] = KeptLog(config.name, table, kept)
         except LogError:
             self._close()
             raise
@@ -96,7 +96,7 @@ class Logs:
         self._flushers: list[asyncio.Task[None]] = []
 
     def deliveries(self) -> Deliveries:
-        """Where the broker's deliveries go, so that logs get theirs."""
+        """What the driver gives the broker's deliveries to, so that logs get theirs."""
         return (
             LoggedDeliveries(self.by_name.values(), self._clock) if self.by_name else Deliveries()
         )
@@ -112,7 +112,7 @@ class Logs:
         for entry in self.by_name.values():
             if cut_bytes := entry.kept.cut_bytes:
                 words = "log %s: %d bytes that a crash had left unfinished are cut off"
-                log.warning(words, entry.told.name, cut_bytes)
+                logger.warning(words, entry.config.name, cut_bytes)
             driver.carry_out(driver.broker.subscribe(entry.wish, now), now)
             self._flushers.append(asyncio.create_task(self._keep_flushing(entry, driver)))
         driver.settle()
@@ -127,24 +127,24 @@ class Logs:
         self._close()
 
     async def _keep_flushing(self, entry: KeptLog, driver: Driver) -> None:
-        while not entry.said_stopped:
-            await asyncio.sleep(entry.told.flush_s)
+        while not entry.reported_stop:
+            await asyncio.sleep(entry.config.flush_s)
             await self._flush(entry)
             if entry.kept.stopped:
                 self._end(entry, driver)
 
     async def _flush(self, entry: KeptLog) -> None:
         records = entry.kept.take()
-        if records or entry.told.keep_s < inf:
+        if records or entry.config.keep_s < inf:
             loop = asyncio.get_running_loop()
             writing = loop.run_in_executor(self._writer, entry.kept.write, records)
-            await asyncio.shield(writing)  # what was taken is written, even if nobody waits for it
+            await asyncio.shield(writing)  # cancelled or not, what was taken is written
 
     def _end(self, entry: KeptLog, driver: Driver) -> None:
-        """Nothing more is wanted of the overlay for a log that cannot keep it."""
-        entry.said_stopped = True
+        """Unsubscribes for a log that has stopped, and reports it."""
+        entry.reported_stop = True
         words = "log %s has stopped: %s. The broker goes on; start it again when there is room."
-        log.error(words, entry.told.name, entry.kept.stopped)
+        logger.error(words, entry.config.name, entry.kept.stopped)
         now = self._clock()
         driver.carry_out(driver.broker.unsubscribe(entry.wish.id, now), now)
         driver.settle()

@@ -3,13 +3,14 @@
 Offsets are consecutive integers from 0, given in the order of arrival. Records wait in memory until
 the next `write`, which appends them to the newest segment `<first offset>.log` (and, with `fsync`,
 waits for the disk); only then can they be read. So a reader never sees half a record, nor one that
-a crash takes back: an offset that was read once names the same message for as long as it is kept.
-A crash loses what waited. What it left of a record that was being written is cut off, and counted,
-when the log is opened again. Old segments are removed as a whole when there are too many bytes or
-they are too old; the newest is never removed, so the log never forgets where it was.
+a crash takes back: an offset names the same message for as long as it is kept.
 
-`append`, `take` and the properties belong to the event loop, `write` to one thread, `read` to any.
-A disk that takes no more stops the log, for good: what it holds can still be read.
+A crash loses the records that waited. A record that was half written is cut off, and counted, when
+the log is opened again. A segment is removed as a whole when the log has too many bytes or the
+segment is too old; the newest is never removed, so the next offset is always known.
+
+`append`, `take` and the properties are for the event loop, `write` for one thread, `read` for any.
+If the disk cannot be written the log stops for good; what it holds can still be read.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from tidings.live.logs.records import (
 )
 from tidings.live.logs.segments import LogSegment, Marks, filling
 
-LOCKED_WITHIN_S = 5.0  # an earlier incarnation that is still ending holds the log for so long
-SEGMENTS = 8  # at least so many make up what is kept, so that at most an eighth goes at once
+LOCKED_WITHIN_S = 5.0  # an earlier incarnation that is still ending may hold the log
+LEAST_SEGMENTS = 8  # in a full log, so that at most an eighth of it is removed at once
 LARGEST_SEGMENT_BYTES = 64 << 20
 MAX_WAITING_BYTES = 64 << 20  # if the disk is that far behind, the log stops
 
@@ -66,7 +67,7 @@ class MessageLog:
         """Opens the log, or makes it; nobody else can open it meanwhile."""
         self.folder, self._wall, self._fsync = folder, wall, fsync
         self._keep_bytes, self._keep_s = keep_bytes, keep_s
-        self._segment_bytes = min(LARGEST_SEGMENT_BYTES, max(1, keep_bytes // SEGMENTS))
+        self._segment_bytes = min(LARGEST_SEGMENT_BYTES, max(1, keep_bytes // LEAST_SEGMENTS))
         self.stopped = ""  # why nothing is written any more
         self.cut_bytes = 0  # of records that a crash had left unfinished
         self.lost = 0  # messages that came when it had stopped
@@ -90,7 +91,7 @@ class MessageLog:
 
     @property
     def id(self) -> str:
-        """Tells this log from one that is made in its place later."""
+        """Differs from the id of a log that is created in the same folder later."""
         return self._id
 
     @property
@@ -124,7 +125,7 @@ class MessageLog:
             return segments[place].read(offset, limit, limit_bytes)
         except FileNotFoundError:  # removed a moment ago
             raise _gone(offset, self.oldest) from None
-        except LogError as error:  # where its next record begins only the damaged one could say
+        except LogError as error:  # only the damaged record could say where the next begins
             raise Damaged(str(error), segments[place].next) from None
 
     # ---- what comes
@@ -175,7 +176,7 @@ class MessageLog:
         self._settle(segments)
 
     def _undo(self) -> None:
-        """Takes back what nobody could read yet; what cannot be taken back the next start cuts."""
+        """Removes what nobody could read yet; what cannot be removed is cut at the next start."""
         last = self._segments[-1]
         with suppress(OSError):
             for segment in segments_in(self.folder):
@@ -216,7 +217,7 @@ class MessageLog:
         line = first_line(self._id)
         try:
             write_all(file, line)
-            os.fsync(file)  # whatever was chosen: without this line it is nobody's segment
+            os.fsync(file)  # even without `fsync`: a file without this line is no segment
             sync_folder(self.folder)
         except OSError:
             os.close(file)
@@ -231,7 +232,7 @@ class MessageLog:
         return self._segment_bytes - segments[-1].size_bytes
 
     def _roll(self, segments: list[LogSegment]) -> None:
-        os.fsync(self._file)  # whatever was chosen: only the newest is looked at after a crash
+        os.fsync(self._file)  # even without `fsync`: after a crash only the newest is checked
         finished = self._file
         segments.append(self._created(segments[-1].next))
         os.close(finished)
@@ -242,12 +243,12 @@ class MessageLog:
         return segment.longer(len(records), len(data), self._wall())
 
     def _settle(self, segments: list[LogSegment]) -> None:
-        """What was written becomes readable, and what is too old or too much goes."""
+        """Makes readable what was written, and removes segments that are too old or too many."""
         changed = segments[-1] is not self._segments[-1]
         if changed and self._fsync:
             os.fsync(self._file)
         now, last = self._wall(), segments[-1]
-        if last.next > last.first and now - last.started_at > self._keep_s / SEGMENTS:
+        if last.next > last.first and now - last.started_at > self._keep_s / LEAST_SEGMENTS:
             self._roll(segments)
         total = sum(segment.size_bytes for segment in segments)
         removed = []

@@ -1,10 +1,10 @@
-"""How is a message written in a log, and found there again? As a record behind its length.
+"""How is a message written in a log, and found there again? As a record after its length.
 
-A segment is one file: a line that says whose log it is, then records. A record is the length of its
-body (4 bytes), the CRC-32 of its body (4 bytes) and the body, MessagePack. What a crash left of a
-record fails its length or its checksum, so the good part of a file is what comes before the first
-record that fails. Readers get records exactly as they lie on the disk and check them themselves, so
-that serving them costs the broker no decoding.
+A segment is one file: a first line with the id of its log, then records. A record is the length of
+its body (4 bytes), the CRC-32 of its body (4 bytes) and the body, in MessagePack. A record that a
+crash left incomplete does not fit its length or its checksum, so the good part of a file ends
+before the first such record. Readers get records as they are on the disk and check them themselves,
+so that the broker need not decode them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def first_line(log_id: str) -> bytes:
 
 
 def log_id_in(data: bytes) -> str | None:
-    """Whose segment this is; None if it is none, or not whole."""
+    """The id of the log whose segment this is; None if it is no segment, or incomplete."""
     match = _FIRST_LINE.match(data)
     return match[1].decode() if match else None
 
@@ -73,7 +73,7 @@ def encode_record(record: LogRecord) -> bytes:
 
 
 def whole_records(data: bytes, position: int = 0) -> Iterator[tuple[int, int]]:
-    """Where each record starts and ends, as far as they are all there; nothing is checked."""
+    """Where each complete record starts and ends; checksums are not looked at."""
     end = len(data)
     while position + RECORD_HEADER_BYTES <= end:
         size_bytes, _ = LENGTH_AND_CHECK.unpack_from(data, position)
@@ -96,8 +96,8 @@ def good_bytes(data: bytes, first: int) -> tuple[int, int]:
 
 
 def decode_records(data: bytes, first: int) -> list[LogRecord]:
-    """The records in what a log answered, up to the first that is damaged; that must not be the
-    first of all."""
+    """The records of an answer, up to the first that is damaged; raises if there is none before
+    it."""
     records: list[LogRecord] = []
     position = 0
     for start, stop in whole_records(data):

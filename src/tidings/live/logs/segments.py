@@ -1,8 +1,8 @@
 """Where in a segment does an offset lie? A few marks, and a walk over lengths from the nearest one.
 
-A mark says at which byte a record begins. Readers leave one about every `MARK_BYTES` of what they
-walk over, so that an offset is looked for from the start of a file once only. Marks are kept in
-memory alone; any number of threads may read one segment.
+A mark says at which byte a record begins. Readers leave a mark about every `MARK_BYTES` that they
+walk over, so that only the first search for an offset begins at the start of the file. Marks are
+kept in memory only; any number of threads may read one segment.
 """
 
 from __future__ import annotations

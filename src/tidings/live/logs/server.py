@@ -1,16 +1,25 @@
-"""How do readers get at a log? By HTTP/1.1, the little of it that is needed, on a port of its own.
+"""How do readers get at a log? By HTTP/1.1, as little of it as is needed, on a port of its own.
 
+Requests
+--------
     GET /log                                    the logs of this broker, JSON
     GET /log/NAME/offsets                       one of them: oldest, next, id, stopped, ..., JSON
-    GET /log/NAME?from=OFFSET[&limit=RECORDS][&id=ID]   records, as `log_records` describes them
+    GET /log/NAME?from=OFFSET[&limit=RECORDS][&id=ID]   records, as `logs.records` describes them
 
-Answers are bounded (`MAX_ANSWER_BYTES`, but one record always fits), so whoever wants more asks
-again from the offset after the last. An answer without records means that nothing more is there
-yet. An offset that is not kept any more is 410, as are all offsets of a log whose id is not the one
-asked for; an offset that is not there yet is 416, a log that does not exist 404. A damaged record
-is 500, with the offset where reading may go on. All errors are JSON with the reason. Files are read
-by threads; a reader that takes an answer too slowly, or says nothing for too long, is cut off and
-holds up nobody. Who comes when too many are there gets 503 at once, without being asked what for.
+Answers
+-------
+An answer has at most `MAX_ANSWER_BYTES`, but one record always fits; a reader asks again from the
+offset after the last. An answer without records means that nothing more is there yet. Errors are
+JSON with the reason:
+
+- 404: there is no such log.
+- 410: the offset is not kept any more, or the log has another id than the one asked for.
+- 416: the offset is not there yet.
+- 500: a record is damaged; the answer has the offset where reading may go on.
+- 503: too many readers are connected. It is sent at once, before the request is read.
+
+Files are read by threads. A reader that takes an answer too slowly, or sends nothing for too long,
+is disconnected; nobody else waits for it.
 """
 
 from __future__ import annotations
@@ -45,7 +54,7 @@ class Answer(Struct, frozen=True):
     status: HTTPStatus
     body: bytes
     kind: str = "application/json"
-    stays: bool = True  # whether the connection does
+    stays: bool = True  # whether the connection stays open
 
 
 class _Refused(Exception):
@@ -79,14 +88,14 @@ class LogServer:
         this = asyncio.current_task()
         assert this is not None
         if len(self._connections) >= MAX_CONNECTIONS:
-            writer.write(_encoded(_crowded()))  # before it has said a word: waiting costs room
+            writer.write(_encoded(_crowded()))  # at once: who waits for a request takes up room
             writer.close()
             return
         self._connections.add(this)
         try:
             await self._converse(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            writer.transport.abort()  # it is gone, or may as well be
+            writer.transport.abort()  # the reader is gone, or does not read
         finally:
             writer.close()
             self._connections.discard(this)

@@ -14,11 +14,11 @@ from tidings.mqtt.session import Session
 if TYPE_CHECKING:
     from tidings.live.mqtt.front import MqttFront
 
-log = logging.getLogger("tidings.mqtt")
+logger = logging.getLogger("tidings.mqtt")
 
 
 class MqttConnection(asyncio.Protocol):
-    """One client's connection. What it means is the front's business."""
+    """One client's connection. What its packets mean is decided by the front."""
 
     def __init__(self, front: MqttFront) -> None:
         self._front = front
@@ -26,8 +26,8 @@ class MqttConnection(asyncio.Protocol):
         self.client_id = ""  # from CONNECT on
         self.version = MQTT_3_1_1
         self.max_packet_bytes: float = inf
-        self.filters: dict[str, str] = {}  # what it subscribed to, and the id of each wish
-        self.dropped = 0  # messages that it read too slowly for
+        self.filters: dict[str, str] = {}  # topic filter → id of its subscription
+        self.dropped = 0  # messages that were not sent because it reads too slowly
         self._transport: asyncio.Transport | None = None
         self._outbox: list[bytes] = []
         self._messages = 0  # in the outbox
@@ -35,7 +35,7 @@ class MqttConnection(asyncio.Protocol):
     # ---- from the socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport = cast(asyncio.Transport, transport)  # uvloop's own class is none of asyncio's
+        transport = cast(asyncio.Transport, transport)  # uvloop's class is not a subclass
         self._transport = transport
         client = transport.get_extra_info("socket")
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -52,7 +52,7 @@ class MqttConnection(asyncio.Protocol):
         self._front.handle(self, self.session.lost(), self._front.driver.clock())
         self._front.disconnected(self)
         if self.dropped:
-            log.warning("client %s lost %d messages in all", self.client_id, self.dropped)
+            logger.warning("client %s lost %d messages in all", self.client_id, self.dropped)
 
     # ---- to the socket
 
@@ -67,7 +67,7 @@ class MqttConnection(asyncio.Protocol):
             self._outbox.append(data)
 
     def flush(self) -> None:
-        """Writes the outbox, at once; messages for one who does not read are dropped."""
+        """Writes the outbox at once; if the client does not read, its messages are dropped."""
         outbox, transport = self._outbox, self._transport
         if not outbox or transport is None:
             return
@@ -92,7 +92,7 @@ class MqttConnection(asyncio.Protocol):
     def _drop(self) -> None:
         if not self.dropped:
             limit_bytes = self._front.max_unsent_bytes
-            log.warning(
+            logger.warning(
                 "client %s reads too slowly: more than %d bytes wait for it, messages are dropped",
                 self.client_id,
                 limit_bytes,

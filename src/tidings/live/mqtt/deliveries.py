@@ -1,9 +1,10 @@
 """How does one message reach a hundred clients for little more than the price of one?
 
-Messages that follow each other mostly go to the same clients. So a run of them is encoded once per
-protocol version, joined once, and the same bytes are handed to every client of the run. A message
-for other clients ends the run, which keeps each client's messages in the order of the broker. What
-no PUBLISH packet can hold (a peer may send anything) is skipped, counted, and costs nobody else.
+Consecutive messages mostly go to the same clients. Such a run of messages is encoded once per
+protocol version and joined once, and the same bytes are given to every client of the run. A message
+for other clients ends the run, so that each client gets its messages in the broker's order. A
+message that fits no PUBLISH packet (a peer may send anything) is skipped and counted; the others of
+its run are delivered.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tidings.mqtt.publishing import delivered_properties, encode_publish
 
 REMEMBERED_RECIPIENTS = 10_000  # sets of subscriptions that messages went to
 
-log = logging.getLogger("tidings.mqtt")
+logger = logging.getLogger("tidings.mqtt")
 
 
 class Client(Protocol):
@@ -48,7 +49,7 @@ class Recipients:
 
 
 class Deliveries:
-    """What is on its way to local clients in this round."""
+    """The messages of this round for local clients."""
 
     def __init__(self) -> None:
         self._takers_by_id: dict[str, tuple[Client, bool]] = {}
@@ -56,11 +57,11 @@ class Deliveries:
         self._takers: tuple[str, ...] = ()
         self._run: list[Deliver] = []
         self._touched: dict[Client, None] = {}
-        self.speaker: Client | None = None  # whose packets are being handled
-        self.unfit = RateLimitedWarnings(log, counted=True)  # messages that no packet can hold
+        self.publisher: Client | None = None  # whose packets are being handled
+        self.unfit = RateLimitedWarnings(logger, counted=True)  # messages that no packet can hold
 
     def enlist(self, subscription_id: str, client: Client, echo: bool) -> None:
-        """From now on this client takes what is for this subscription; its own words with echo."""
+        """This client gets the subscription's messages from now on; its own too, with `echo`."""
         self._spill()
         self._takers_by_id[subscription_id] = (client, echo)
         self._recipients.clear()
@@ -79,7 +80,7 @@ class Deliveries:
         self._run.append(deliver)
 
     def flush(self) -> None:
-        """Every client's part of this round is written, at once."""
+        """Writes what this round brought, once for each client."""
         if self._run:
             self._spill()
         if self._touched:
@@ -88,20 +89,20 @@ class Deliveries:
             self._touched.clear()
 
     def _spill(self) -> None:
-        """The run goes to its clients."""
-        run, self._run = self._run, []  # first: whatever happens, nothing is tried twice
+        """Gives the run to its clients."""
+        run, self._run = self._run, []  # first, so that nothing is tried again after an error
         if not run:
             return
         takers = self._takers
         recipients = self._recipients.get(takers) or self._find_recipients(takers)
         for version, clients in recipients.by_version:
-            if self.speaker in recipients.without_echo:
-                clients = [client for client in clients if client is not self.speaker]
+            if self.publisher in recipients.without_echo:
+                clients = [client for client in clients if client is not self.publisher]
             if clients and (packets := self._encoded(run, version)):
                 self._hand_out(clients, packets)
 
     def _encoded(self, run: list[Deliver], version: int) -> list[bytes]:
-        """Each message of the run as a PUBLISH packet, but for those that cannot be one."""
+        """Each message of the run as a PUBLISH packet, without those that fit none."""
         packets = []
         for deliver in run:
             try:

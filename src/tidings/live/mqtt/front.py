@@ -1,8 +1,9 @@
-"""What do MQTT clients want of the broker? Requests of sessions in, inputs of the broker out.
+"""What do MQTT clients ask of the broker? Requests of sessions in, inputs of the broker out.
 
 A subscription's id is made of broker, client and filter, so subscribing again replaces it; a client
-that connects under the name of another takes its place. Contracts come from user properties where
-MQTT 5 states them, else from the topic policies. One coarse timer watches over silent clients.
+that connects with the identifier of another replaces it. Contracts come from user properties where
+an MQTT 5 client states them, else from the topic policies. One timer finds clients that are silent
+for too long.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tidings.mqtt.session import Closed, Request
 
 WATCH_EVERY_S = 0.5  # keep-alive is a matter of seconds
 
-log = logging.getLogger("tidings.mqtt")
+logger = logging.getLogger("tidings.mqtt")
 
 
 class MqttFront:
@@ -40,7 +41,7 @@ class MqttFront:
         self.limits = Limits(mqtt.max_packet_bytes, mqtt.connect_within_s)
         self.max_unsent_bytes = mqtt.max_unsent_bytes
         self._max_connections = mqtt.max_connections
-        self._turned_away = RateLimitedWarnings(log, counted=True)
+        self._turned_away = RateLimitedWarnings(logger, counted=True)
         self._broker, self._deliveries = driver.broker, deliveries
         self._publications = Publications(driver.broker.default_contract)
         self._connections: dict[MqttConnection, None] = {}
@@ -55,7 +56,7 @@ class MqttFront:
         return MqttConnection(self)
 
     def admit(self, connection: MqttConnection) -> bool:
-        """Whether there is room for one more; from then on it is watched over."""
+        """Whether there is room for one more connection; if so, it is one of ours."""
         if len(self._connections) >= self._max_connections:
             limit = f"mqtt.max_connections is {self._max_connections}"
             self._turned_away.warn(f"an MQTT connection too many is closed: {limit}")
@@ -71,7 +72,7 @@ class MqttFront:
         return bool(self._connections)
 
     def watch(self) -> None:
-        """Ends the conversations that have been silent for too long, from now on."""
+        """Ends conversations that were silent for too long, now and every `WATCH_EVERY_S`."""
         now = self.driver.clock()
         for connection in list(self._connections):
             if requests := connection.session.tick(now):
@@ -79,7 +80,7 @@ class MqttFront:
         self._timer = asyncio.get_running_loop().call_later(WATCH_EVERY_S, self.watch)
 
     def stop(self) -> None:
-        """Says goodbye to everybody."""
+        """Disconnects all clients, and tells them why."""
         if self._timer:
             self._timer.cancel()
         for connection in list(self._connections):
@@ -91,7 +92,7 @@ class MqttFront:
 
     def handle(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
         """Serves all that one read brought, as one round."""
-        self._deliveries.speaker = connection
+        self._deliveries.publisher = connection
         try:
             self._serve(connection, requests, now)
         except WireError as fault:
@@ -99,13 +100,13 @@ class MqttFront:
         connection.answer()
         connection.flush()
         self.driver.settle()
-        self._deliveries.speaker = None
+        self._deliveries.publisher = None
 
     def _serve(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
         carry_out, publish = self.driver.carry_out, self._broker.publish
         take_id, contract_of = self._broker.message_ids.take, self._broker.default_contract
         for request in requests:
-            if type(request) is Publish:  # nearly always, so it has no calls it can do without
+            if type(request) is Publish:  # nearly always, so it makes no call that is not needed
                 if request.properties is NO_PROPERTIES:
                     topic = request.topic
                     message = Message(take_id(), topic, request.payload, contract_of(topic))
@@ -147,7 +148,7 @@ class MqttFront:
     def _subscribe(self, connection: MqttConnection, request: Subscribe, now: float) -> None:
         codes, problems, accepted = [], [], list[TopicFilter]()
         for wanted in request.filters:
-            if wanted.topic.startswith(SHARED_PREFIX):  # in 3.1.1; it ends a connection of 5
+            if wanted.topic.startswith(SHARED_PREFIX):  # only 3.1.1 gets here; 5 is refused before
                 codes.append(ReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
                 continue
             try:
@@ -208,7 +209,7 @@ class MqttFront:
         message_id = self._broker.message_ids.take()
         try:
             message = self._publications.message(message_id, will)
-        except WireError:  # its contract makes no sense, and there is nobody left to tell
+        except WireError:  # its contract is not accepted, and its client is gone
             contract = self._broker.default_contract(will.topic)
             message = Message(message_id, will.topic, will.payload, contract)
         self.driver.carry_out(self._broker.publish(message, now), now)

@@ -1,8 +1,8 @@
 """What has a client stated, and can this broker keep it?
 
-The user properties of MQTT 5 are read by `mqtt.contracts`; what they name (a strategy, a policy, a
-predicate) is checked here against what exists, and refused with the accepted names. Messages of one
-kind state the same again and again, so what was found is remembered.
+The user properties of MQTT 5 are read by `mqtt.contracts`. Here it is checked that the strategies,
+policies and predicates they name exist; if not, the error says which do. Messages of one kind state
+the same again and again, so results are cached.
 """
 
 from __future__ import annotations
