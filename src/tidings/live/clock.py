@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 Clock = Callable[[], float]
 
+TIMER_GRAIN_S = 0.001  # of the event loop: a timer fires up to so much later than it was set for
+
 
 def wall_clock() -> Clock:
     """A clock that agrees with the wall now and is never set back."""

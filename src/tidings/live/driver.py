@@ -18,14 +18,13 @@ from typing import assert_never
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
-from tidings.live.clock import Clock
+from tidings.live.clock import TIMER_GRAIN_S, Clock
 from tidings.live.links.wire import Wire
 from tidings.live.mqtt.deliveries import Deliveries
 from tidings.live.rate_limited import RateLimitedWarnings
 from tidings.live.store import MessageStore, StoreError
 from tidings.traces.live_files import TraceFiles
 
-TIMER_GRAIN_S = 0.001  # of the event loop; less would be a busy loop
 LATE_S = 0.002  # a timer that fires later than this says that the process was held up
 
 log = logging.getLogger("tidings.store")

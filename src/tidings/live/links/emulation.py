@@ -18,9 +18,7 @@ from tidings.broker.effects import Send
 from tidings.broker.frames import Data, Probe
 from tidings.core.links.weather import Conditions, LinkWeather, occasion
 from tidings.core.rng import Draws
-from tidings.live.clock import Clock
-
-TIMER_GRAIN_S = 0.001  # of the event loop; a frame leaves up to half of it early, or late
+from tidings.live.clock import TIMER_GRAIN_S, Clock
 
 
 class Outlet(Protocol):
@@ -104,6 +102,7 @@ class Emulation:
 
     def _release(self) -> None:
         """Hand on what has arrived by now."""
+        # Up to half a grain early, so that frames are on average neither early nor late.
         held, due_at = self._held, self._clock() + TIMER_GRAIN_S / 2
         while held and held[0][0] <= due_at:
             self._outlet.put(heappop(held)[2])
