@@ -50,12 +50,3 @@ def locked(path: Path, within_s: float) -> int:
                 os.close(lock)
                 raise LogError(f"{path.parent} is in use by another process") from None
             time.sleep(LOOK_EVERY_S)
-
-
-def sync_folder(path: Path) -> None:
-    """So that a new file is not forgotten when the power fails."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -27,7 +27,8 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from tidings.core.message import Message
-from tidings.live.logs.files import id_of, locked, segment_path, segments_in, sync_folder
+from tidings.files.folders import onto_disk
+from tidings.live.logs.files import id_of, locked, segment_path, segments_in
 from tidings.live.logs.records import (
     FIRST_LINE_BYTES,
     Damaged,
@@ -218,7 +219,7 @@ class MessageLog:
         try:
             write_all(file, line)
             os.fsync(file)  # even without `fsync`: a file without this line is no segment
-            sync_folder(self.folder)
+            onto_disk(self.folder)  # so that the new file's name survives a loss of power
         except OSError:
             os.close(file)
             raise
