@@ -11,7 +11,8 @@ from tidings.routing.harmony.router import Harmony
 from tidings.routing.multipath import Multipath
 from tidings.routing.options import Options
 from tidings.routing.oracle import Oracle
-from tidings.routing.trees import Tree, expected_delay, hop_count
+from tidings.routing.trees import Tree
+from tidings.routing.weights import expected_delay, hop_count
 
 ROUTERS: dict[str, Callable[[Options], Router]] = {
     "direct": lambda options: Direct(),

@@ -29,8 +29,8 @@ from statistics import fmean
 from tidings.core.graphs.paths import BrokerPath, Graph, shortest_from
 from tidings.core.message import Parcel
 from tidings.routing.base import NeverReroutes, Route, View
-from tidings.routing.multipath import planned
-from tidings.routing.trees import TYPICAL_BYTES, usable_delays
+from tidings.routing.plans import next_on, planned
+from tidings.routing.weights import TYPICAL_BYTES, usable_delays
 
 TREES = 8  # the turns of a source; 2 and 4 gained a little less
 
@@ -50,7 +50,7 @@ class Balanced(NeverReroutes):
         self._turn = 0
 
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
-        paths = {path[-1]: path for path in parcel.plan if _leads_on(path, view)}
+        paths = {path[-1]: path for path in parcel.plan if next_on(path, view) is not None}
         if any(destination.broker not in paths for destination in parcel.destinations):
             begins = len(parcel.path) == 1
             paths = (self._next_tree(view) if begins else _around(parcel, view)) | paths
@@ -109,8 +109,3 @@ def _join(tree: Tree, path: BrokerPath, costs: dict[str, dict[str, float]], dela
 def _around(parcel: Parcel, view: View) -> Tree:
     """The shortest ways on, for a message whose own way has ended here."""
     return dict(shortest_from(usable_delays(view, parcel.path), view.me).paths)
-
-
-def _leads_on(path: BrokerPath, view: View) -> bool:
-    """Does a path from the wire go on from here, to a neighbour that can be reached?"""
-    return view.me in path[:-1] and path[path.index(view.me) + 1] in view.neighbours

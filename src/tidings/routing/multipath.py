@@ -12,13 +12,11 @@ has held the copy before, gives the copy up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tidings.core.contract import Destination
 from tidings.core.graphs.paths import BrokerPath, Graph, k_shortest, overlap
 from tidings.core.message import Parcel
-from tidings.routing.base import Hop, NeverReroutes, Route, View, by_next_hop
-from tidings.routing.trees import expected_delay
+from tidings.routing.base import NeverReroutes, Route, View
+from tidings.routing.plans import by_target, planned
+from tidings.routing.weights import expected_delay
 
 CHOICES = 5  # the shortest paths among which the second is sought
 
@@ -33,7 +31,7 @@ class Multipath(NeverReroutes):
 
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
         if parcel.plan:
-            paths = {path[-1]: path for path in parcel.plan if path}
+            paths = by_target(parcel.plan)
             return planned(parcel.destinations, paths, view, parcel.path)
         if len(parcel.path) > 1:
             return Route((), parcel.destinations)  # its plan was lost on the way
@@ -65,30 +63,3 @@ class Multipath(NeverReroutes):
             others = sorted(shortest[1:], key=lambda path: overlap(path, shortest[0]))
             pair = self._pairs[target] = (*shortest[:1], *others[:1])  # the sort keeps their order
         return pair
-
-
-def planned(
-    owed: tuple[Destination, ...],
-    paths: Mapping[str, BrokerPath],
-    view: View,
-    avoid: tuple[str, ...],
-) -> Route:
-    """One copy per next hop; each knows the paths of its own destinations. None goes to a broker to
-    avoid."""
-    route = by_next_hop(owed, _next_hops(paths, view), avoid)
-    hops = [
-        Hop(hop.neighbour, hop.destinations, tuple([paths[d.broker] for d in hop.destinations]))
-        for hop in route.hops
-    ]
-    return Route(tuple(hops), route.stranded)
-
-
-def _next_hops(paths: Mapping[str, BrokerPath], view: View) -> dict[str, str]:
-    """The broker after this one on each path, where there is one that can be reached."""
-    me, up, found = view.me, view.neighbours, {}
-    for target, path in paths.items():
-        if me in path[:-1]:
-            onward = path[path.index(me) + 1]
-            if onward in up:
-                found[target] = onward
-    return found

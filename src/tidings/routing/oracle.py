@@ -25,7 +25,7 @@ from tidings.core.graphs.paths import BrokerPath, shortest_from
 from tidings.core.message import Parcel
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
 from tidings.routing.options import Options
-from tidings.routing.trees import expected_delay
+from tidings.routing.weights import expected_delay
 
 
 class Oracle(NeverReroutes):

@@ -7,43 +7,12 @@ with the same view agree on the order of paths, so next hops join up to the publ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from tidings.core.graphs.paths import BrokerPath, Graph, shortest_from
+from tidings.core.graphs.paths import BrokerPath, shortest_from
 from tidings.core.message import Parcel
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
-
-TYPICAL_BYTES = 1_000  # of a message, where a path is chosen for all messages alike
-
-# A weight gives what is compared first, and what decides between equals.
-Weight = Callable[[View], tuple[Graph, Graph | None]]
-
-
-def expected_delay(view: View) -> tuple[Graph, Graph | None]:
-    return _delays(view), None
-
-
-def hop_count(view: View) -> tuple[Graph, Graph | None]:
-    ones = {a: dict.fromkeys(near, 1.0) for a, near in view.links.items()}
-    return ones, _delays(view)
-
-
-def _delays(view: View) -> Graph:
-    """What a message of typical size needs; where links have no rate, only the delay counts."""
-    return {
-        a: {b: e.delay_s + TYPICAL_BYTES * e.s_per_byte for b, e in near.items()}
-        for a, near in view.links.items()
-    }
-
-
-def usable_delays(view: View, held: tuple[str, ...] = ()) -> dict[str, Mapping[str, float]]:
-    """The links that a message can take: not over those of this broker that are down, and not to
-    brokers that have held it."""
-    graph = dict(_delays(view))
-    graph[view.me] = {b: s for b, s in graph.get(view.me, {}).items() if b in view.neighbours}
-    if held:
-        graph = {a: {b: s for b, s in near.items() if b not in held} for a, near in graph.items()}
-    return graph
+from tidings.routing.weights import Weight
 
 
 class Tree(NeverReroutes):

@@ -15,7 +15,7 @@ from tidings.broker.settings import Settings
 from tidings.core.links.estimates import LinkEstimate, LinkMeter, MeterSettings
 from tidings.core.memory import Memory
 from tidings.core.trace import Carried
-from tidings.routing.trees import TYPICAL_BYTES
+from tidings.routing.weights import TYPICAL_BYTES
 from tidings.scheduling.base import Prospects
 
 SHORTEST_TIMEOUT_S = 0.001  # without a delay and slack to wait for, nothing would be waited for

@@ -15,7 +15,7 @@ from tidings.core.graphs.paths import BrokerPath, shortest_from
 from tidings.core.links.outlook import Outlook, outlook
 from tidings.core.message import Parcel
 from tidings.routing.base import Foretells, View
-from tidings.routing.trees import expected_delay
+from tidings.routing.weights import expected_delay
 
 MOST_PLANNED = 10_000  # paths whose sum is kept: plans come over the wire, and memory ends
 

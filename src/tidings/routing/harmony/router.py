@@ -28,9 +28,9 @@ from tidings.core.trace import Reason
 from tidings.routing.base import Hop, Route, View
 from tidings.routing.harmony.flow import Flow
 from tidings.routing.harmony.flows import Flows
-from tidings.routing.multipath import planned
 from tidings.routing.options import Options
-from tidings.routing.trees import usable_delays
+from tidings.routing.plans import by_target, planned
+from tidings.routing.weights import usable_delays
 
 
 class Harmony:
@@ -43,7 +43,7 @@ class Harmony:
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
         if len(parcel.path) == 1 and not parcel.plan:
             return self._depart(parcel, view, now)
-        paths = {path[-1]: path for path in parcel.plan if path}
+        paths = by_target(parcel.plan)
         route = planned(parcel.destinations, paths, view, _given_to(parcel, view.me))
         hops = tuple(
             [Hop(hop.neighbour, hop.destinations, hop.plan, parcel.budgets) for hop in route.hops]

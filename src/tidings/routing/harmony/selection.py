@@ -30,7 +30,7 @@ from tidings.core.graphs.paths import (
 from tidings.core.graphs.reliability import Part, any_works, disjoint
 from tidings.routing.base import View
 from tidings.routing.options import HarmonyOptions
-from tidings.routing.trees import usable_delays
+from tidings.routing.weights import usable_delays
 
 MOST_CHOSEN = 1_000  # selections remembered per view: levels are free numbers, and memory ends
 MOST_CHOICES = 100  # looked at when the two disjoint ones of least total delay are not in time
