@@ -33,7 +33,7 @@ from tidings.core.message import Message, Parcel
 from tidings.core.rng import Draws
 from tidings.scheduling import POLICIES
 from tidings.scheduling.base import Queue
-from tidings.scheduling.benefit.worth_over_time import Course
+from tidings.scheduling.benefit.worth_over_time import WorthOverTime
 from tidings.scheduling.options import BenefitOptions
 
 LENGTHS = (10, 100, 1_000, 10_000)
@@ -42,7 +42,7 @@ SIZE_BYTES = 50_000
 S_PER_BYTE, DEVIATION_S_PER_BYTE = 75e-6, 20e-6
 SENDING_S = SIZE_BYTES * S_PER_BYTE
 TEMPLATES = 500  # different sets of deadlines and prices: parcels share them, to save memory
-MEASURES = ("worth", "most", "roughly_most")  # of a course: a look at the groups of a parcel
+MEASURES = ("at", "most", "roughly_most")  # of a `WorthOverTime`: a look at a parcel's groups
 TARGET_GROWTH = 2.0  # a logarithm alone; how many places in the order changed is not counted
 
 
@@ -187,10 +187,12 @@ class Counted:
 
     def __init__(self) -> None:
         self.looks = 0
-        self._patches = [patch.object(Course, name, self._counting(name)) for name in MEASURES]
+        self._patches = [
+            patch.object(WorthOverTime, name, self._counting(name)) for name in MEASURES
+        ]
 
     def _counting(self, name: str) -> Callable[..., float]:
-        measure = getattr(Course, name)
+        measure = getattr(WorthOverTime, name)
 
         def counted(*arguments: object) -> float:
             self.looks += 1

@@ -3,11 +3,11 @@
 Remaining lifetimes all shrink at the same pace, so their order never changes while parcels wait: a
 heap by the instant of expiry is exact. A message owed to several subscriptions has several
 lifetimes; as in the bounded-delay paper (section 6.1) their average counts. If only those that have
-not ended are averaged, the average rises whenever one ends: what stands at the top of the heap is
-then looked at again, and goes back if it has risen.
+not ended are averaged, the average rises whenever one ends: so the parcel at the top of the heap is
+looked at again, and goes back if its average has risen.
 
-What has no chance to arrive in time is noticed when its turn has come, and only if that is asked
-for (`delete = "all"`).
+A parcel that has no chance to be in time is deleted when its turn has come, and only if the setting
+says so (`delete = "all"`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from math import inf
 
 from tidings.core.message import Parcel
 from tidings.scheduling.base import Prospects
-from tidings.scheduling.benefit.worth import curves_of, doomed_from, must_arrive
+from tidings.scheduling.chances import curves_of, doomed_from, must_arrive
 from tidings.scheduling.options import BenefitOptions
 
 
 class Simple:
-    """What policies have in common that look at chances only to delete."""
+    """What those policies share that look at chances only to delete."""
 
     def __init__(self, prospects: Prospects, options: BenefitOptions) -> None:
         self.prospects, self.options = prospects, options
@@ -32,8 +32,7 @@ class Simple:
     def is_doomed(self, parcel: Parcel, now: float) -> bool:
         if must_arrive(parcel):
             return False
-        curves = curves_of(parcel, lambda broker: self.prospects.outlook(parcel, broker))
-        return doomed_from(curves, self.options.unlikely) <= now
+        return doomed_from(curves_of(parcel, self.prospects), self.options.unlikely) <= now
 
 
 class Fifo(Simple):
@@ -96,8 +95,8 @@ class RemainingLifetime(Simple):
         return average_deadline_at(parcel, -inf if self.options.lifetimes == "all" else now)
 
     def _refresh(self, now: float) -> None:
-        """Averages only rise, so the first whose own is still true is the least of all; unless the
-        clock was set back, and lifetimes that had ended have not."""
+        """Averages only rise, so the first one in the heap that is still true is the least of all.
+        If the clock was set back, lifetimes that had ended go on, and all are computed again."""
         if now < self._now and self.options.lifetimes == "unexpired":
             self._heap = [(self._ends_at(p, now), number, p) for _, number, p in self._heap]
             heapify(self._heap)

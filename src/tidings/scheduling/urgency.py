@@ -2,10 +2,10 @@
 
 Harmony, section 2.2: what a deadline leaves beyond the delay of the path, divided by the number of
 links, is the budget of each link; the smaller it is, the more urgent the topic. A message that was
-planned at its source carries its budget. For others the same is reckoned when they come into the
+planned at its source carries its budget. For others the same is computed when they come into the
 queue: the time that is left, less what the rest of the way needs, per link. Ties, and all that has
-no deadline, go by arrival. What has no chance is deleted when its turn has come, if that is asked
-for (`delete = "all"`).
+no deadline, go by arrival. What has no chance is deleted when its turn has come, if the setting
+says so (`delete = "all"`).
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Urgency(Simple):
         for destination in parcel.destinations:
             share_s = given.get(destination.broker)
             if share_s is None:
-                share_s = self._reckoned_s(parcel, destination.broker, destination.deadline_s, now)
+                share_s = self._computed_s(parcel, destination.broker, destination.deadline_s, now)
             spare_s = min(spare_s, share_s)
         return spare_s
 
-    def _reckoned_s(self, parcel: Parcel, broker: str, deadline_s: float, now: float) -> float:
+    def _computed_s(self, parcel: Parcel, broker: str, deadline_s: float, now: float) -> float:
         outlook = self.prospects.outlook(parcel, broker) if deadline_s < inf else None
         if outlook is None:
             return parcel.born_at + deadline_s - now

@@ -16,7 +16,8 @@ from tidings.core.message import Parcel
 from tidings.scheduling import POLICIES
 from tidings.scheduling.base import Queue
 from tidings.scheduling.benefit.queue import VOID_PLACES, Benefit
-from tidings.scheduling.benefit.worth import curves_of, success
+from tidings.scheduling.benefit.worth_over_time import WorthOverTime
+from tidings.scheduling.chances import curves_of, success
 from tidings.scheduling.options import BenefitOptions
 
 UNLIKELY = 0.05
@@ -73,7 +74,7 @@ class Watched:
         """Eq. 11, for what may be lost."""
         if parcel.durable or parcel.expires_at == inf:
             return False
-        curves = curves_of(parcel, lambda broker: self.known.outlook(parcel, broker))
+        curves = curves_of(parcel, self.known)
         return all(success(curve, now) <= UNLIKELY for curve in curves)
 
     def _leaves(self, parcel: Parcel) -> None:
@@ -274,15 +275,13 @@ def test_over_a_link_without_a_rate_nothing_is_urgent_and_arrival_decides() -> N
 
 
 def test_equals_are_not_valued_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tidings.scheduling.benefit.worth_over_time import Course
+    looks, plain = [0], WorthOverTime.at
 
-    looks, plain = [0], Course.worth
-
-    def counted(course: Course, at: float, weight: float, first_s: float) -> float:
+    def counted(worth: WorthOverTime, at: float, weight: float, first_s: float) -> float:
         looks[0] += 1
-        return plain(course, at, weight, first_s)
+        return plain(worth, at, weight, first_s)
 
-    monkeypatch.setattr(Course, "worth", counted)
+    monkeypatch.setattr(WorthOverTime, "at", counted)
     for policy in ("eb", "pc", "ebpc"):
         queue = POLICIES[policy](Known(s_per_byte=1e-3), BenefitOptions())
         for id in range(1_000):

@@ -4,11 +4,12 @@ from math import inf, isfinite, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, ValidationError, msgpack
 from scipy.stats import norm
 from support.builders import a_message
+from support.curves import curves_owed, instants
 from support.prospects import Known
 
 from tidings.core.contract import Contract, Destination, Group, destination
@@ -17,15 +18,9 @@ from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.outlook import Outlook, outlook
 from tidings.core.message import Parcel
 from tidings.scheduling.benefit.queue import Benefit
-from tidings.scheduling.benefit.worth import (
-    Curve,
-    benefit,
-    curves_of,
-    doomed_from,
-    success,
-    worth,
-)
-from tidings.scheduling.benefit.worth_over_time import Course
+from tidings.scheduling.benefit.worth import benefit, worth
+from tidings.scheduling.benefit.worth_over_time import WorthOverTime
+from tidings.scheduling.chances import Curve, curves_of, success
 from tidings.scheduling.options import BenefitOptions
 
 
@@ -59,7 +54,8 @@ class Case(Struct, frozen=True):
         return destination(broker, Contract(), stated)
 
     def curves(self, now: float) -> tuple[Curve, ...]:
-        return curves_of(self.parcel(now), lambda broker: outlook(self.paths[broker]))
+        ways = {broker: outlook(path) for broker, path in self.paths.items()}
+        return curves_of(self.parcel(now), Known(ways))
 
 
 links = st.builds(
@@ -164,40 +160,34 @@ def test_the_publishers_deadline_is_the_subscribers_with_price_one(
 
 @given(st.floats(0.1, 60.0), st.floats(0.1, 60.0), st.floats(0.0, 60.0))
 def test_of_two_deadlines_the_tighter_holds(published_s: float, wished_s: float, at: float) -> None:
-    way = Outlook(1, 0.01, 1e-5, 1e-12)
+    known = Known({"b2": Outlook(1, 0.01, 1e-5, 1e-12)})
     both = destination("b2", Contract(deadline_s=published_s), [Contract(deadline_s=wished_s)])
     tighter = destination("b2", Contract(), [Contract(deadline_s=min(published_s, wished_s))])
     curves = [
-        curves_of(Parcel(a_message(), 0.0, inf, (owed,), ("b1",), "d-tree", 1_000), lambda _: way)
+        curves_of(Parcel(a_message(), 0.0, inf, (owed,), ("b1",), "d-tree", 1_000), known)
         for owed in (both, tighter)
     ]
     assert benefit(curves[0], at) == benefit(curves[1], at)
 
 
-# ---- a course answers as the equations do
+# ---- what is kept for quick answers answers as the equations do
 
 
-curves = st.builds(
-    Curve,
-    instant=st.one_of(st.just(inf), st.floats(-20.0, 60.0), st.integers(0, 20).map(float)),
-    spread_s=st.one_of(st.just(0.0), st.floats(1e-3, 8.0)),
-    price=st.one_of(st.just(0.0), st.floats(0.1, 5.0)),
-)
-courses = st.lists(curves, max_size=12).map(tuple)
-instants = st.one_of(st.integers(-10, 70).map(float), st.floats(-10.0, 70.0))
 weights = st.one_of(st.just(0.0), st.just(0.8), st.floats(0.0, 0.999999))
 
 
-@given(courses, instants, st.one_of(st.just(1.0), weights), st.floats(0.0, 10.0))
-def test_a_course_is_worth_what_the_plain_sum_is(
+@given(curves_owed, instants, st.one_of(st.just(1.0), weights), st.floats(0.0, 10.0))
+def test_the_worth_at_an_instant_is_what_the_plain_sum_is(
     owed: tuple[Curve, ...], at: float, weight: float, first_s: float
 ) -> None:
     expected = worth(owed, at, weight, first_s)
-    assert Course(owed).worth(at, weight, first_s) == pytest.approx(expected, abs=1e-12)
+    assert WorthOverTime(owed).at(at, weight, first_s) == pytest.approx(expected, abs=1e-12)
 
 
 @settings(max_examples=300)
-@given(courses, instants, st.floats(0.0, 40.0), st.floats(0.0, 1.0), weights, st.floats(0.01, 10))
+@given(
+    curves_owed, instants, st.floats(0.0, 40.0), st.floats(0.0, 1.0), weights, st.floats(0.01, 10)
+)
 def test_no_worth_exceeds_its_bound_within_the_time_stated(
     owed: tuple[Curve, ...],
     start: float,
@@ -206,34 +196,23 @@ def test_no_worth_exceeds_its_bound_within_the_time_stated(
     weight: float,
     first_s: float,
 ) -> None:
-    course, end = Course(owed), start + lasts_s
-    most = course.most(start, end, weight, first_s)
+    over_time, end = WorthOverTime(owed), start + lasts_s
+    most = over_time.most(start, end, weight, first_s)
     at = min(end, start + part * lasts_s)
     assert worth(owed, at, weight, first_s) <= most + 1e-12
-    assert worth(owed, at, weight, first_s) <= course.roughly_most(start, end, weight, first_s)
-    assert most <= course.most(start, inf, weight, first_s) + 1e-9
+    assert worth(owed, at, weight, first_s) <= over_time.roughly_most(start, end, weight, first_s)
+    assert most <= over_time.most(start, inf, weight, first_s) + 1e-9
 
 
-@given(courses, instants, st.floats(0.0, 1.0), weights, st.floats(0.0, 10.0))
+@given(curves_owed, instants, st.floats(0.0, 1.0), weights, st.floats(0.0, 10.0))
 def test_what_is_steady_does_not_move_by_a_single_bit(
     owed: tuple[Curve, ...], start: float, part: float, weight: float, first_s: float
 ) -> None:
-    course = Course(owed)
-    until = min(course.steady_until(start, first_s), start + 1_000.0)
+    over_time = WorthOverTime(owed)
+    until = min(over_time.steady_until(start, first_s), start + 1_000.0)
     assert until >= start
     at = min(until, start + part * (until - start))
-    assert course.worth(at, weight, first_s) == course.worth(start, weight, first_s)
-
-
-@given(courses, st.sampled_from([0.0, 0.0005, 0.05, 0.3, 1.0]), instants)
-def test_a_parcel_is_doomed_when_no_chance_is_above_what_is_unlikely(
-    owed: tuple[Curve, ...], unlikely: float, now: float
-) -> None:
-    assume(owed)
-    doomed_at = doomed_from(owed, unlikely)
-    best = max((success(curve, now) for curve in owed), default=0.0)
-    if abs(now - doomed_at) > 1e-9 or all(curve.spread_s == 0.0 for curve in owed):
-        assert (doomed_at <= now) == (best <= unlikely)
+    assert over_time.at(at, weight, first_s) == over_time.at(start, weight, first_s)
 
 
 # ---- what makes no sense, or hardly any
@@ -263,7 +242,9 @@ def test_a_price_beyond_all_bounds_still_gives_a_number() -> None:
 
 
 def test_nothing_is_owed_for_nothing() -> None:
-    assert benefit((), 0.0) == worth((), 0.0, 0.3, 1.0) == Course(()).worth(0.0, 0.3, 1.0) == 0.0
+    assert (
+        benefit((), 0.0) == worth((), 0.0, 0.3, 1.0) == WorthOverTime(()).at(0.0, 0.3, 1.0) == 0.0
+    )
 
 
 def test_without_variance_a_message_is_in_time_up_to_the_very_instant() -> None:
@@ -272,21 +253,7 @@ def test_without_variance_a_message_is_in_time_up_to_the_very_instant() -> None:
     assert worth((curve,), 4.5, 0.0, 1.0) == 2.0  # sent one place later, it is late
 
 
-def test_a_message_without_size_needs_only_the_delay() -> None:
-    way = Outlook(1, 0.5, 1e-3, 1e-6)
-    owed = (Destination("b2", inf, (Group(2.0, 1, 1.0),)),)
-    parcel = Parcel(a_message(), 0.0, inf, owed, ("b1",), "d-tree", 0)
-    assert curves_of(parcel, lambda _: way) == (Curve(1.5, 0.0, 1.0),)
-
-
 def test_without_a_deadline_a_message_is_always_in_time_and_never_urgent() -> None:
     curve = (Curve(inf, 1.0, 3.0),)
     assert worth(curve, 1e9, 1.0, 5.0) == 3.0
     assert worth(curve, 1e9, 0.0, 5.0) == 0.0
-    assert doomed_from(curve, 0.0005) == inf
-
-
-def test_over_a_link_without_samples_the_deadline_alone_counts() -> None:
-    owed = (Destination("b2", inf, (Group(2.0, 1, 1.0),)),)
-    parcel = Parcel(a_message(), 1.0, inf, owed, ("b1",), "d-tree", 500)
-    assert curves_of(parcel, lambda _: None) == (Curve(3.0, 0.0, 1.0),)

@@ -1,15 +1,20 @@
-"""`priced`: a link learns what its time is worth, and wastes none of it on what earns far less.
+"""`priced`: a link learns what its time is worth, and deletes what earns far less.
 
+The price of time
+-----------------
 Max-benefit-first sends whatever waits as soon as the link is idle. A message takes the link for
 seconds, and a better one that comes a moment later has to wait, or is late. So a link keeps an
 account of what it earns: the expected benefits (Eq. 3) of the messages that leave, fading with
-time. Per second that is the price of its time. What a message takes of it, it will take of every
-link to its destination; the price of those is not known here, and taken to be the same. A message
-whose expected benefit is a small share of all that is deleted.
+time. What it earns per second is the price of its time. A message takes time of every link to its
+destination; the prices of the other links are not known here, and taken to be the same. A message
+whose expected benefit is a small share of the price of all this time is deleted.
 
-An idle link earns little, so its price falls, and where there is room for everybody nobody is sent
-away. The order is that of `ebpc`. All that is learned is local to the link. What must not be lost
-(durable, or welcome even if it is late) is never deleted for its price; it waits for its turn.
+What is spared
+--------------
+An idle link earns little, so its price falls, and where there is room for all messages none is
+deleted. What must not be lost (durable, or welcome even if it is late) is never deleted for its
+price; it waits for its turn. The order is that of `ebpc`, and all that a link learns it learns by
+itself.
 
 To wait for a better message instead earned the same when measured, and would need a timer.
 """
@@ -22,7 +27,8 @@ from math import exp, inf
 from tidings.core.message import Parcel
 from tidings.scheduling.base import Prospects
 from tidings.scheduling.benefit.queue import Benefit
-from tidings.scheduling.benefit.worth import benefit, curves_of
+from tidings.scheduling.benefit.worth import benefit
+from tidings.scheduling.chances import curves_of, must_arrive
 from tidings.scheduling.options import BenefitOptions
 
 SHARE = 0.2  # of the price of the time it takes: what a message must be expected to earn
@@ -48,7 +54,7 @@ class Priced(Benefit):
         if self._options.delete == "none":
             return
         while (best := self._choose(now)) is not None:
-            if best.course.benefit(now) >= self.least(best.parcel, now):
+            if best.worth.benefit(now) >= self.least(best.parcel, now):
                 self._place(best, now)
                 return
             yield self._entries.pop(best.number).parcel
@@ -56,7 +62,7 @@ class Priced(Benefit):
     def least(self, parcel: Parcel, now: float) -> float:
         """What a parcel must be expected to earn, or it is not worth its time: a share of what the
         link earned lately in as much time, for each link to go."""
-        if parcel.durable or parcel.expires_at == inf:
+        if must_arrive(parcel):
             return 0.0
         sending_times = parcel.size_bytes / self._size_bytes * self._links_to_go(parcel)
         return SHARE * sending_times * self._lately(now) / MEMORY
@@ -74,5 +80,4 @@ class Priced(Benefit):
         return self._earned * exp(-max(0.0, now - self._earned_at) / fades_s)
 
     def _benefit(self, parcel: Parcel, now: float) -> float:
-        curves = curves_of(parcel, lambda broker: self._prospects.outlook(parcel, broker))
-        return benefit(curves, now)
+        return benefit(curves_of(parcel, self._prospects), now)

@@ -1,25 +1,31 @@
 """`eb`, `pc`, `ebpc`: the message that is worth most goes first.
 
-Worth changes with time, and a queue of thousands must not be valued anew for each decision. Every
-parcel therefore stands in a heap under a number that its worth will not exceed for a while. A
-decision takes parcels from the top, values them, and stops when the best of them is worth at least
-as much as the next number promises: that is the one a full rescan would have chosen (equals by
-arrival). What was valued in vain goes back under a new number.
+The order
+---------
+Worth changes with time, and a queue of thousands must not be valued anew for each decision. So
+every parcel stands in a heap under a number that its worth will not exceed for a while. A decision
+takes parcels from the top and values them, and stops when the best of them is worth at least as
+much as the next number promises: a full rescan would have chosen the same parcel (equals by
+arrival). Parcels that were valued but not chosen go back under a new number.
 
-The numbers rest on two facts. As long as every chance is certain or gone, the worth stands still,
-and the number is the worth itself: equals cost nothing. Otherwise each group's share in the worth
-rises and then falls, and its greatest value in a span of time is known (`Course.most`). A parcel
+The numbers
+-----------
+They rest on two facts. As long as every chance is certain or gone, the worth does not change, and
+the number is the worth itself: equals cost nothing. Otherwise each group's share in the worth rises
+and then falls, and its greatest value in a span of time is known (`WorthOverTime.most`). A parcel
 gets the longest span for which its number stays below what is being sent; only those near the top
 are valued again after about one sending time. With r = 1 nothing ever rises, and all numbers last.
 
-Measured (`bench/schedule.py`, a hundred destinations each, queues of 100 and of 10,000): a decision
+If the way to a destination changes, or the clock is set back, all parcels are valued anew.
+
+Measured
+--------
+By `bench/schedule.py`, with a hundred destinations each and queues of 100 and of 10,000: a decision
 looks at parcels 4 and 8 times with r = 1, 21 and 68 times with r = 0.8, 135 and 455 times with
 r = 0. So a short queue with r = 0 saves nothing over a rescan, for nearly every parcel has chances
 that move; and with r = 0.8 a decision takes 3.9 times as long where the queue is 100 times as long,
 which is more than a logarithm. With one destination each, all three take 1.2 to 1.3 times as long.
-
-If the way to a destination changes, or the clock is set back, all are valued anew. After a change
-of ways that took 1.2 s for 10,000 parcels with a hundred destinations each.
+To value all anew took 1.2 s for 10,000 parcels with a hundred destinations each.
 """
 
 from __future__ import annotations
@@ -30,8 +36,8 @@ from math import inf
 
 from tidings.core.message import Parcel
 from tidings.scheduling.base import Prospects
-from tidings.scheduling.benefit.worth import curves_of, doomed_from, must_arrive
-from tidings.scheduling.benefit.worth_over_time import ROUNDING, Course
+from tidings.scheduling.benefit.worth_over_time import ROUNDING, WorthOverTime
+from tidings.scheduling.chances import curves_of, doomed_from, must_arrive
 from tidings.scheduling.options import BenefitOptions
 
 SPANS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0)  # in FT: how long a number may last
@@ -47,11 +53,11 @@ Place = tuple[float, int, int]
 class _Entry:
     """A parcel that waits."""
 
-    __slots__ = ("course", "number", "parcel", "stamp")
+    __slots__ = ("number", "parcel", "stamp", "worth")
 
     def __init__(self, number: int, parcel: Parcel) -> None:
         self.number, self.parcel = number, parcel  # by arrival
-        self.course = Course(())
+        self.worth = WorthOverTime(())
         self.stamp = 0  # of its newest place in the heaps; older ones are void
 
 
@@ -107,8 +113,8 @@ class Benefit:
 
     def worth(self, parcel: Parcel, now: float) -> float:
         """What sending this parcel is worth now, by Eq. 10."""
-        curves = curves_of(parcel, lambda broker: self._prospects.outlook(parcel, broker))
-        return Course(curves).worth(now, self._weight, self._first_s)
+        curves = curves_of(parcel, self._prospects)
+        return WorthOverTime(curves).at(now, self._weight, self._first_s)
 
     # ---- the order
 
@@ -124,7 +130,7 @@ class Benefit:
             if best is not None and (promise, number) > (-most, best.number):
                 break
             heappop(heap)
-            value = entry.course.worth(now, self._weight, self._first_s)
+            value = entry.worth.at(now, self._weight, self._first_s)
             valued.append(entry)
             if best is None or (value, -entry.number) > (most, -best.number):
                 best, most = entry, value
@@ -137,44 +143,44 @@ class Benefit:
     def _place(self, entry: _Entry, now: float) -> None:
         """Put an entry under a number that its worth does not exceed, and say for how long."""
         entry.stamp += 1
-        most, until = self._promise(entry.course, now)
+        most, until = self._promise(entry.worth, now)
         heappush(self._best, (-most, entry.number, entry.stamp))
         if until < inf:
             heappush(self._lapses, (until, entry.number, entry.stamp))
 
-    def _promise(self, course: Course, now: float) -> tuple[float, float]:
+    def _promise(self, worth: WorthOverTime, now: float) -> tuple[float, float]:
         """Such a number, and until when it holds."""
         weight, first_s = self._weight, self._first_s
-        steady = course.steady_until(now, first_s)
+        steady = worth.steady_until(now, first_s)
         if weight == 1.0 or first_s == 0.0:
-            value = course.worth(now, weight, first_s)
+            value = worth.at(now, weight, first_s)
             return value if steady > now else value * ROUNDING, inf
         if steady > now:
-            number, until = course.worth(now, weight, first_s), steady
+            number, until = worth.at(now, weight, first_s), steady
         else:
             until = now + first_s
-            number = course.most(now, until, weight, first_s)
+            number = worth.most(now, until, weight, first_s)
         if number <= FAR * self._level:
-            return self._lasting(course, now, number, until)
+            return self._lasting(worth, now, number, until)
         if steady > now:
             return number, until
         flat = FLAT * number
-        for_ever = course.most(now, inf, weight, first_s, flat)
+        for_ever = worth.most(now, inf, weight, first_s, flat)
         return (for_ever, inf) if for_ever <= flat else (number, until)
 
     def _lasting(
-        self, course: Course, now: float, number: float, until: float
+        self, worth: WorthOverTime, now: float, number: float, until: float
     ) -> tuple[float, float]:
         """The longest span after this in which the number stays below what is being sent."""
         weight, first_s, far, start = self._weight, self._first_s, FAR * self._level, until
-        if (for_ever := course.roughly_most(now, inf, weight, first_s)) <= far:
+        if (for_ever := worth.roughly_most(now, inf, weight, first_s)) <= far:
             return for_ever, inf
         for span in SPANS:
             end = start + span * first_s
             if span < LONG:
-                higher = course.most(now, end, weight, first_s, far)
+                higher = worth.most(now, end, weight, first_s, far)
             else:
-                higher = course.roughly_most(now, end, weight, first_s)
+                higher = worth.roughly_most(now, end, weight, first_s)
             if higher > far:
                 break
             number, until = higher, end
@@ -185,8 +191,8 @@ class Benefit:
     def _draw(self, entry: _Entry) -> None:
         """The curves of an entry, by what is known of the ways."""
         parcel = entry.parcel
-        curves = curves_of(parcel, lambda broker: self._prospects.outlook(parcel, broker))
-        entry.course = Course(curves)
+        curves = curves_of(parcel, self._prospects)
+        entry.worth = WorthOverTime(curves)
         if self._options.delete != "none" and not must_arrive(parcel):
             doomed_at = doomed_from(curves, self._options.unlikely)
             if doomed_at < inf:

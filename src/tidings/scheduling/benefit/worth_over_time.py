@@ -1,11 +1,11 @@
-"""What will a parcel be worth, at any instant? The curves of `worth.py`, kept for quick answers.
+"""What will a parcel be worth, at any instant? Its curves, kept for quick answers.
 
 A chance is certain long before its instant and gone long after it; only in between, within 8.5
-deviations, does it take an error function. The curves stand in the order of their instants, with
-the sums of all prices from each on, so a look at a hundred groups evaluates those few that are
-moving. Measured, for the benefit of a hundred groups: 1.5 microseconds if three are moving, where
-the plain sum takes 16, and 25 as that does if all are. NumPy and SciPy would take 5 in either case
-(they are slower below 10 to 20 groups, and a quarter of a second to import).
+deviations, an error function must be computed. The curves stand in the order of their instants,
+with the sums of all prices from each on, so a look at a hundred groups computes only those few that
+are moving. Measured, for the benefit of a hundred groups: 1.5 microseconds if three are moving,
+where the plain sum takes 16; if all are moving, 25 like the plain sum. NumPy and SciPy would take 5
+in either case (they are slower below 10 to 20 groups, and a quarter of a second to import).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from bisect import bisect_left
 from itertools import accumulate
 from math import inf, log
 
-from tidings.scheduling.benefit.worth import CERTAIN, Curve, chance
+from tidings.scheduling.chances import CERTAIN, Curve, chance
 
 ROUNDING = 1.0 + 1e-12  # what is computed to fall may rise in its last bits
 
 
-class Course:
-    """The worth of one parcel over time."""
+class WorthOverTime:
+    """What one parcel is worth, at any instant."""
 
     __slots__ = ("_instants", "_prices", "_reach_s", "_spreads_s", "_sums")
 
@@ -42,16 +42,16 @@ class Course:
             total += self._prices[i] * chance(self._instants[i] - at, self._spreads_s[i])
         return total
 
-    def worth(self, at: float, weight: float, first_s: float) -> float:
+    def at(self, now: float, weight: float, first_s: float) -> float:
         """Eq. 10."""
         if weight == 1.0:
-            return self.benefit(at)
-        return self.benefit(at) - (1.0 - weight) * self.benefit(at + first_s)
+            return self.benefit(now)
+        return self.benefit(now) - (1.0 - weight) * self.benefit(now + first_s)
 
     def steady_until(self, at: float, first_s: float) -> float:
-        """Until when the worth stays exactly what it is; that instant itself if it moves.
+        """Until when the worth stays exactly what it is at an instant; that instant if it changes.
 
-        No chance moves that is gone, or certain even after FT.
+        A chance does not change if it is gone, or still certain after FT.
         """
         next_one = bisect_left(self._instants, at - self._reach_s)
         if next_one == len(self._instants):
@@ -59,7 +59,7 @@ class Course:
         return max(at, self._instants[next_one] - self._reach_s - first_s)
 
     def roughly_most(self, start: float, end: float, weight: float, first_s: float) -> float:
-        """The same as `most`, but larger and at less cost if the time is long: EB never rises."""
+        """A larger bound than `most`, which costs less if the time is long: EB never rises."""
         return self.benefit(start) * ROUNDING - (1.0 - weight) * self.benefit(end + first_s)
 
     def most(
@@ -68,8 +68,8 @@ class Course:
         """What the worth does not exceed from `start` to `end`: each curve at its own best instant.
 
         One curve's share in Eq. 10 rises and then falls. It is greatest where both densities are
-        equal, phi(a) = (1 - r) phi(a - FT/s): at D - m - FT/2 + ln(1 - r) s²/FT. Above `enough`
-        the sum is not completed. Only for r < 1 and FT > 0: else nothing rises.
+        equal, phi(a) = (1 - r) phi(a - FT/s): at D - m - FT/2 + ln(1 - r) s²/FT. A sum that exceeds
+        `enough` is not completed. Only for r < 1 and FT > 0: otherwise nothing rises.
         """
         first = bisect_left(self._instants, start - self._reach_s)
         certain = bisect_left(self._instants, end + first_s + self._reach_s, first)
