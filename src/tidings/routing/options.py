@@ -17,7 +17,7 @@ class DcrdOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     order: Literal["theorem-1", "exact"] = "exact"  # exact: a failed attempt costs what it costs
     filter: Literal["last-resort", "paper"] = "last-resort"  # of neighbours expected to be late
-    tolerance: float = 0.01  # a change of delay (relative) or ratio below it is not told
+    tolerance: float = 0.01  # a smaller change of delay (relative) or ratio is no news
     deadline_step_s: float = 0.0  # filter "paper" rounds deadlines up to this; 0: keeps them exact
 
 

@@ -20,11 +20,13 @@ from msgspec.structs import replace
 from tidings.core.errors import WireError
 from tidings.core.links.estimates import LinkEstimate
 from tidings.routing.base import View
+from tidings.routing.dcrd import pairs as pairs_module
 from tidings.routing.dcrd import sending_lists
-from tidings.routing.dcrd.sending_lists import SendingLists, Target
+from tidings.routing.dcrd.pairs import Target
+from tidings.routing.dcrd.sending_lists import SendingLists
 from tidings.routing.options import DcrdOptions, Options
 
-Told = tuple[float, float]
+Expectation = tuple[float, float]
 Overlay = Mapping[tuple[str, str], LinkEstimate]
 NO_WAY = (0.0, 0.0)
 TIMER: dict[str, Any] = {"ack_timer": 1.0, "ack_slack_s": 0.0}  # the paper's
@@ -38,15 +40,15 @@ def whole(destination: str) -> Target:
     return (destination, "", inf)
 
 
-def pairs(news: bytes | None) -> dict[Target, Told]:
-    """What was said, as anybody could read it."""
-    said = msgspec.msgpack.decode(news) if news else []
-    return {(d, p, deadline_s): (delay_s, ratio) for d, p, deadline_s, delay_s, ratio in said}
+def pairs_in(news: bytes | None) -> dict[Target, Expectation]:
+    """What is advertised, as anybody could read it."""
+    rows = msgspec.msgpack.decode(news) if news else []
+    return {(d, p, deadline_s): (delay_s, ratio) for d, p, deadline_s, delay_s, ratio in rows}
 
 
-def word(*said: tuple[str, float, float]) -> bytes:
+def word(*rows: tuple[str, float, float]) -> bytes:
     """What a neighbour says of destinations: delay and ratio."""
-    return msgspec.msgpack.encode([[name, "", inf, *pair] for name, *pair in said])
+    return msgspec.msgpack.encode([[name, "", inf, *pair] for name, *pair in rows])
 
 
 class Exchange:
@@ -56,7 +58,7 @@ class Exchange:
         self.names = sorted({end for link in links for end in link})
         self.lists = {name: SendingLists(options) for name in self.names}
         self.views = {name: View(name) for name in self.names}
-        self.times_told = dict.fromkeys(self.names, 0)
+        self.times_advertised = dict.fromkeys(self.names, 0)
         self.serial = count(1)
         for name in serving:
             self.views[name].serves = True
@@ -80,26 +82,26 @@ class Exchange:
 
     def speak(self, name: str) -> bytes | None:
         news = self.lists[name].news(self.views[name])
-        self.times_told[name] += news is not None
+        self.times_advertised[name] += news is not None
         return news
 
     def round(self) -> bool:
-        """All speak, then all hear. Was anything said?"""
-        said = {name: news for name in self.names if (news := self.speak(name))}
+        """All speak, then all hear. Was there any news?"""
+        spoken = {name: news for name in self.names if (news := self.speak(name))}
         serial = next(self.serial)
-        for name, news in said.items():
+        for name, news in spoken.items():
             for neighbour in self.views[name].neighbours:
                 self.lists[neighbour].hear(name, news, serial)
-        return bool(said)
+        return bool(spoken)
 
     def rounds(self, most: int) -> int:
-        """How many rounds something is said in."""
+        """How many rounds there is news in."""
         return next((number for number in range(most) if not self.round()), most)
 
-    def told(self, target: Target) -> dict[str, Told]:
-        """What each broker has told last."""
-        said = {n: pairs(self.lists[n].introduction(self.views[n])) for n in self.names}
-        return {name: told[target] for name, told in said.items() if target in told}
+    def advertised(self, target: Target) -> dict[str, Expectation]:
+        """What each broker has advertised last."""
+        found = {n: pairs_in(self.lists[n].introduction(self.views[n])) for n in self.names}
+        return {name: pairs[target] for name, pairs in found.items() if target in pairs}
 
     def choices(self, name: str, destination: str) -> list[str]:
         chosen = self.lists[name].choices(whole(destination), self.views[name])
@@ -109,7 +111,9 @@ class Exchange:
 # ---- the oracle
 
 
-def a_way(link: LinkEstimate, onward: Told, order: str, times: int) -> tuple[float, float, float]:
+def an_attempt(
+    link: LinkEstimate, onward: Expectation, order: str, times: int
+) -> tuple[float, float, float]:
     """Eq. 1 and 2: expected delay, ratio and the cost of a failure, for the paper's timer."""
     alpha, gamma = link.delay_s, link.delivery_ratio
     taken = 1 - (1 - gamma) ** times
@@ -123,32 +127,38 @@ def a_way(link: LinkEstimate, onward: Told, order: str, times: int) -> tuple[flo
     return delay_s, ratio, cost_s / (silent + returned)
 
 
-def a_pair(ways: list[tuple[float, float, float]]) -> Told:
+def a_pair(attempts: list[tuple[float, float, float]]) -> Expectation:
     """Eq. 3 as printed, in Theorem 1's order."""
-    if not ways:
+    if not attempts:
         return NO_WAY
-    ways = sorted(ways, key=lambda way: way[0] + way[2] * (1 - way[1]) / way[1])
-    total = 1 - prod(1 - r for _, r, _ in ways)
+    attempts = sorted(
+        attempts, key=lambda attempt: attempt[0] + attempt[2] * (1 - attempt[1]) / attempt[1]
+    )
+    total = 1 - prod(1 - r for _, r, _ in attempts)
     numerator = sum(
-        (sum(f for _, _, f in ways[:i]) + s) * r * prod(1 - p for _, p, _ in ways[:i])
-        for i, (s, r, _) in enumerate(ways)
+        (sum(f for _, _, f in attempts[:i]) + s) * r * prod(1 - p for _, p, _ in attempts[:i])
+        for i, (s, r, _) in enumerate(attempts)
     )
     return numerator / total, total
 
 
 def step(
-    links: Overlay, known: dict[str, Told], destination: str, order: str, times: int = 1
-) -> dict[str, Told]:
-    """What all brokers make of what all of them said."""
+    links: Overlay, known: dict[str, Expectation], destination: str, order: str, times: int = 1
+) -> dict[str, Expectation]:
+    """What all brokers make of what all of them advertised."""
     fresh = {}
     for name in known:
         near = {b if a == name else a: e for (a, b), e in links.items() if name in (a, b)}
-        ways = [a_way(e, known[n], order, times) for n, e in near.items() if known[n][1] > 0]
-        fresh[name] = (0.0, 1.0) if name == destination else a_pair(ways)
+        attempts = [
+            an_attempt(e, known[n], order, times) for n, e in near.items() if known[n][1] > 0
+        ]
+        fresh[name] = (0.0, 1.0) if name == destination else a_pair(attempts)
     return fresh
 
 
-def fixed_point(links: Overlay, destination: str, order: str, times: int) -> dict[str, Told] | None:
+def fixed_point(
+    links: Overlay, destination: str, order: str, times: int
+) -> dict[str, Expectation] | None:
     """What the equations settle to; None if they do not."""
     known = {end: NO_WAY for link in links for end in link}
     for _ in range(1000):
@@ -203,10 +213,10 @@ def test_pairs_settle_to_the_fixed_point_of_the_equations(
     options = replace(some_options(order=order, tolerance=1e-7), transmissions=times)
     exchange = Exchange(links, options, "b0")
     assert exchange.rounds(500) < 500
-    told = exchange.told(whole("b0"))
-    assert told.keys() == truth.keys()
+    advertised = exchange.advertised(whole("b0"))
+    assert advertised.keys() == truth.keys()
     for name, pair in truth.items():
-        assert told[name] == pytest.approx(pair, rel=1e-4), name
+        assert advertised[name] == pytest.approx(pair, rel=1e-4), name
 
 
 @settings(max_examples=60, deadline=None)
@@ -231,16 +241,18 @@ def test_at_rest_nobody_is_further_from_the_equations_than_the_tolerance(
     for sender, receiver, news, serial in rng.sample(letters, len(letters)):
         exchange.lists[receiver].hear(sender, news, serial)
     assert exchange.rounds(500) < 500
-    told = exchange.told(whole("b0"))
-    grown = tolerance * 2.0 ** (max(exchange.times_told.values()) // 16)
-    for name, (delay_s, ratio) in step(links, told, "b0", order).items():
-        assert told[name][0] == pytest.approx(delay_s, rel=1.01 * grown, abs=1.01 * grown * 0.001)
-        assert told[name][1] == pytest.approx(ratio, abs=1.01 * grown)
+    advertised = exchange.advertised(whole("b0"))
+    grown = tolerance * 2.0 ** (max(exchange.times_advertised.values()) // 16)
+    for name, (delay_s, ratio) in step(links, advertised, "b0", order).items():
+        assert advertised[name][0] == pytest.approx(
+            delay_s, rel=1.01 * grown, abs=1.01 * grown * 0.001
+        )
+        assert advertised[name][1] == pytest.approx(ratio, abs=1.01 * grown)
 
 
 @pytest.mark.parametrize("order", ["exact", "theorem-1"])
 def test_the_exchange_ends_without_any_tolerance_too(order: str) -> None:
-    """Found by search: here the last bit of a float would be told to and fro for ever."""
+    """Found by search: here the last bit of a float would be advertised to and fro for ever."""
     links = {
         ("b0", "b1"): LinkEstimate(0.015, 0.95),
         ("b0", "b2"): LinkEstimate(0.041, 0.95),
@@ -256,23 +268,23 @@ def test_where_links_lose_most_delays_stop_growing_before_neighbours_refuse_them
     assert fixed_point(links, "b0", "theorem-1", 1) is None
     exchange = Exchange(links, some_options(order="theorem-1"), "b0")
     assert exchange.rounds(500) < 500
-    told = exchange.told(whole("b0"))
-    assert 0.9e9 < max(delay_s for delay_s, _ in told.values()) <= 1e9
+    advertised = exchange.advertised(whole("b0"))
+    assert 0.9e9 < max(delay_s for delay_s, _ in advertised.values()) <= 1e9
     assert exchange.choices("b5", "b0")[0] == "b0"
 
 
-def test_a_destination_is_told_of_when_somebody_subscribes_there() -> None:
+def test_a_destination_is_advertised_when_somebody_subscribes_there() -> None:
     links = a_line(0.01, 0.02)
     exchange = Exchange(links, some_options(tolerance=1e-9))
     assert exchange.rounds(10) == 0
     exchange.views["b3"].serves = True
     exchange.views["b3"].version += 1
     exchange.rounds(200)
-    told = exchange.told(whole("b3"))
+    advertised = exchange.advertised(whole("b3"))
     truth = fixed_point(links, "b3", "exact", 1)
     assert truth is not None
-    assert told["b3"] == (0.0, 1.0)
-    assert told["b1"] == pytest.approx(truth["b1"], rel=1e-6)
+    assert advertised["b3"] == (0.0, 1.0)
+    assert advertised["b1"] == pytest.approx(truth["b1"], rel=1e-6)
 
 
 # ---- the paper's filter
@@ -294,13 +306,15 @@ def test_algorithm_1_as_printed_never_settles_on_three_brokers() -> None:
     """The oracle with the filter: a neighbour is listed only if d_i < D_XS."""
     first, second = UNSETTLED.values()
     left_s = {"b1": DEADLINE_S, "b2": DEADLINE_S - first.delay_s}
-    known: dict[str, Told] = {"b1": NO_WAY, "b2": NO_WAY, "b3": (0.0, 1.0)}
+    known: dict[str, Expectation] = {"b1": NO_WAY, "b2": NO_WAY, "b3": (0.0, 1.0)}
     story = []
     for _ in range(600):
 
-        def listed(me: str, known: dict[str, Told] = known, **near: LinkEstimate) -> Told:
+        def listed(
+            me: str, known: dict[str, Expectation] = known, **near: LinkEstimate
+        ) -> Expectation:
             fit = {n: e for n, e in near.items() if known[n][1] > 0 and known[n][0] < left_s[me]}
-            return a_pair([a_way(e, known[n], "theorem-1", 1) for n, e in fit.items()])
+            return a_pair([an_attempt(e, known[n], "theorem-1", 1) for n, e in fit.items()])
 
         known = {"b1": listed("b1", b2=first), "b2": listed("b2", b1=first, b3=second)}
         known["b3"] = (0.0, 1.0)
@@ -316,7 +330,7 @@ def test_where_the_papers_filter_oscillates_the_exchange_ends(
     exchange = filtered(order)
     assert 100 < exchange.rounds(600) < 400
     assert not exchange.round()
-    monkeypatch.setattr(sending_lists, "TOLD_UNTIL_DOUBLED", 10**9)  # without the damping
+    monkeypatch.setattr(pairs_module, "DOUBLES_AFTER", 10**9)  # without the damping
     assert filtered(order).rounds(600) == 600
 
 
@@ -379,10 +393,10 @@ def test_after_any_change_of_the_overlay_all_is_as_if_it_had_always_been_so(
     truth = fixed_point({link: e for link, e in now.items() if link[0] in part}, "b0", order, 1)
     assume(truth is not None)
     assert truth is not None
-    told = exchange.told(whole("b0"))
+    advertised = exchange.advertised(whole("b0"))
     for name in exchange.names:
         expected = (0.0, 1.0) if name == "b0" else truth.get(name, NO_WAY)
-        assert told[name] == pytest.approx(expected, rel=1e-4), name
+        assert advertised[name] == pytest.approx(expected, rel=1e-4), name
 
 
 @pytest.mark.parametrize("ratio", [0.9, 1.0])
@@ -393,7 +407,7 @@ def test_brokers_that_believe_each_other_do_not_count_to_infinity(ratio: float) 
     exchange = settled({**ring, ("b3", "b4"): LinkEstimate(0.01, ratio)}, "b4")
     exchange.change(ring)
     assert exchange.rounds(100) == 1
-    assert [exchange.told(whole("b4"))[n] for n in ("b1", "b2", "b3")] == [NO_WAY] * 3
+    assert [exchange.advertised(whole("b4"))[n] for n in ("b1", "b2", "b3")] == [NO_WAY] * 3
     assert exchange.choices("b1", "b4") == []
 
 
@@ -423,7 +437,7 @@ def test_a_neighbour_that_comes_later_is_introduced_to_all_pairs() -> None:
     view = View("b9")
     view.links = {"b9": {"b2": LinkEstimate(0.01)}, **exchange.views["b2"].links}
     view.neighbours, view.version = ("b2",), 1
-    news = pairs(newcomer.news(view))
+    news = pairs_in(newcomer.news(view))
     assert set(news) == {whole("b1"), whole("b3")}
     assert all(ratio > 0 for _, ratio in news.values())
 
@@ -451,7 +465,7 @@ def test_a_stale_repeat_does_not_overwrite_what_came_after_it() -> None:
     assert lists.choices(whole("s"), view) == (("a", 0.2), ("b", 0.3))
 
 
-def test_what_was_told_very_often_is_told_only_in_leaps_until_the_overlay_changes() -> None:
+def test_what_was_advertised_very_often_is_news_only_in_leaps_until_the_overlay_changes() -> None:
     lists, view = SendingLists(some_options(tolerance=0.001)), a_star("a")
     serial = count(1)
 
@@ -537,12 +551,12 @@ def test_bytes_of_any_kind_are_taken_or_refused_but_never_worse(noise: bytes) ->
     ORDERS,
 )
 def test_whatever_lawful_numbers_come_in_lawful_ones_go_out(
-    said: list[Told], ratio: float, order: str
+    stated: list[Expectation], ratio: float, order: str
 ) -> None:
     """Else one neighbour's words would make another close its link to this broker."""
-    neighbours = tuple(f"n{i}" for i in range(len(said)))
+    neighbours = tuple(f"n{i}" for i in range(len(stated)))
     lists, view = SendingLists(some_options(order=order)), a_star(*neighbours, ratio=ratio)
-    for neighbour, pair in zip(neighbours, said, strict=True):
+    for neighbour, pair in zip(neighbours, stated, strict=True):
         lists.hear(neighbour, word(("s", *pair)), 1)
     news = lists.news(view)
     assert news is not None
@@ -568,13 +582,13 @@ def test_theorem_1_charges_a_failure_in_full_and_exact_what_it_costs() -> None:
     ORDERS,
 )
 def test_every_neighbour_is_chosen_exactly_once_and_those_who_know_a_way_first(
-    up: set[str], said: dict[str, Told], order: str
+    up: set[str], stated: dict[str, Expectation], order: str
 ) -> None:
     lists, view = SendingLists(some_options(order=order)), a_star(*sorted(up))
-    for neighbour, pair in said.items():
+    for neighbour, pair in stated.items():
         lists.hear(neighbour, word(("s", *pair)), 1)
     chosen = [neighbour for neighbour, _ in lists.choices(whole("s"), view)]
-    listed = {n for n in up if said.get(n, NO_WAY)[1] > 0}
+    listed = {n for n in up if stated.get(n, NO_WAY)[1] > 0}
     assert sorted(chosen) == sorted(up)
     assert set(chosen[: len(listed)]) == listed
 
@@ -593,7 +607,7 @@ def test_what_neighbours_can_make_a_broker_remember_has_an_end(
     lists, view = SendingLists(some_options()), a_star("a", "b")
     lists.hear("a", word(*((f"s{i}", 0.1, 1.0) for i in range(9))), 1)
     lists.hear("a", word(("s2", 0.1, 0.9)), 2)  # of those that are known more may be heard
-    assert set(pairs(lists.news(view)) | pairs(lists.introduction(view))) == {
+    assert set(pairs_in(lists.news(view)) | pairs_in(lists.introduction(view))) == {
         whole(f"s{i}") for i in range(3)
     }
     assert [n for n, _ in lists.choices(whole("s"), view)] == ["a", "b"]  # a last resort, always

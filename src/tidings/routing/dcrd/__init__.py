@@ -1,1 +1,6 @@
-"""`dcrd`: read `sending_list` (the mathematics), `sending_lists` (the exchange), then `router`."""
+"""`dcrd`: every message finds its own way.
+
+Read `attempts` (the mathematics: whom to try first), `pairs` and `reach` (what brokers advertise,
+and what links alone say), `sending_lists` (the exchange between brokers), then `router` (the
+forwarding of one message).
+"""

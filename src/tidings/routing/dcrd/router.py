@@ -43,7 +43,7 @@ class Dcrd:
         return route
 
     def reroute(self, parcel: Parcel, failed: str, view: View, now: float) -> Route:
-        return self.route(parcel, view, now)  # the parcel says whom it was given up for
+        return self.route(parcel, view, now)  # the parcel says which links were given up
 
     def _next(self, destination: Destination, parcel: Parcel, view: View, now: float) -> str | None:
         """The first on the list who has not held the message; those who are in time go first."""
