@@ -260,25 +260,25 @@ def test_an_impossible_deadline_is_told_once_and_messages_go_by_the_best_path() 
         view, target = triangle(0.010), owed(deadline_s=0.001)
         flow = flows.get(target, view, 0.0)
         assert flow.paths[0] == DIRECT
-        said = flow.say()
-        assert "b2" in said
-        assert "1 ms" in said
-        assert "10.0 ms" in said
-        assert flow.say() == ""
+        warning = flow.take_warning()
+        assert "b2" in warning
+        assert "1 ms" in warning
+        assert "10.0 ms" in warning
+        assert flow.take_warning() == ""
         for turn in range(1, 4):
             change(view, triangle(0.010 + 0.001 * turn))
-            assert flows.get(target, view, turn * RECHECK_S).say() == ""
+            assert flows.get(target, view, turn * RECHECK_S).take_warning() == ""
 
 
 def test_trouble_that_ended_and_comes_back_is_told_again() -> None:
     flows, view, target = qos_path(), triangle(0.040, 0.050), owed(deadline_s=0.035)
-    assert flows.get(target, view, 0.0).say() != ""
+    assert flows.get(target, view, 0.0).take_warning() != ""
     change(view, triangle(0.010, 0.050))
     flow = flows.get(target, view, RECHECK_S)
-    assert flow.say() == ""
+    assert flow.take_warning() == ""
     assert [b.share_s for b in flow.budgets] == pytest.approx([0.025])
     change(view, triangle(0.080, 0.090))
-    assert "deadline" in flows.get(target, view, 2 * RECHECK_S).say()
+    assert "deadline" in flows.get(target, view, 2 * RECHECK_S).take_warning()
 
 
 def test_a_destination_without_a_path_is_told_once() -> None:
@@ -286,10 +286,10 @@ def test_a_destination_without_a_path_is_told_once() -> None:
         view, target = triangle(0.010), owed("b9", deadline_s=0.1, availability=0.9)
         flow = flows.get(target, view, 0.0)
         assert (flow.paths, flow.budgets) == ((), ())
-        assert "b9" in flow.say()
+        assert "b9" in flow.take_warning()
         for turn in range(1, 4):
             change(view, triangle(0.010))
-            assert flows.get(target, view, turn * RECHECK_S).say() == ""
+            assert flows.get(target, view, turn * RECHECK_S).take_warning() == ""
         change(view, a_view("b1", ("b1", "b9", 0.01)))
         assert flows.get(target, view, 4 * RECHECK_S).paths == (("b1", "b9"),)
 
@@ -314,18 +314,18 @@ def test_as_many_paths_are_used_as_the_asked_availability_needs() -> None:
     one = multipath(failures="equal").get(owed(availability=0.98), view, 0.0)
     two = multipath(failures="equal").get(owed(availability=0.999), view, 0.0)
     assert (one.paths, two.paths) == ((DIRECT,), (DIRECT, DETOUR))
-    assert one.say() == two.say() == ""
+    assert one.take_warning() == two.take_warning() == ""
 
 
 def test_a_level_that_cannot_be_reached_is_told_once_and_the_best_is_done() -> None:
     flows, view = multipath(failures="equal"), triangle(0.010)
     flow = flows.get(owed(availability=0.999999), view, 0.0)
     assert flow.paths == (DIRECT, DETOUR)
-    said = flow.say()
-    assert "0.999999" in said
-    assert "b2" in said
+    warning = flow.take_warning()
+    assert "0.999999" in warning
+    assert "b2" in warning
     change(view, triangle(0.011))
-    assert flows.get(owed(availability=0.999999), view, RECHECK_S).say() == ""
+    assert flows.get(owed(availability=0.999999), view, RECHECK_S).take_warning() == ""
 
 
 @pytest.mark.parametrize("failures", ["equal", "measured"])
@@ -455,9 +455,11 @@ def test_paths_are_sought_once_for_all_the_deadlines_that_the_same_ones_meet(
 
 def test_deadlines_that_nobody_can_meet_are_not_told_one_by_one() -> None:
     flows, view = qos_path(), triangle(0.010)
-    told = [flows.get(owed(deadline_s=0.005 - n / 1e6), view, 0.0).say() for n in range(50)]
+    told = [
+        flows.get(owed(deadline_s=0.005 - n / 1e6), view, 0.0).take_warning() for n in range(50)
+    ]
     assert [bool(words) for words in told] == [True] + 49 * [False]
-    assert "7 ms" in flows.get(owed(deadline_s=0.007), view, 0.0).say()  # this is worse
+    assert "7 ms" in flows.get(owed(deadline_s=0.007), view, 0.0).take_warning()  # this is worse
 
 
 # ---- several deadlines at one destination
@@ -484,13 +486,16 @@ def test_a_deadline_that_nobody_can_meet_is_no_harm_to_others(make: type[Flows])
 def test_the_deadline_that_cannot_be_met_is_told_and_only_that() -> None:
     flows, view = qos_path(), triangle(0.040, 0.048)
     flow = flows.get(owed_to_two(0.001, 0.050), view, 0.0)
-    said = flow.say()
-    assert "No path to b2 meets its tightest deadline" in said
-    assert "40.0 ms, and 1 ms are allowed" in said
+    warning = flow.take_warning()
+    assert "No path to b2 meets its tightest deadline" in warning
+    assert "40.0 ms, and 1 ms are allowed" in warning
     change(view, triangle(0.090, 0.080))
-    assert "and 1 to 50 ms are allowed" in flows.get(owed_to_two(0.001, 0.050), view, 1.0).say()
+    assert (
+        "and 1 to 50 ms are allowed"
+        in flows.get(owed_to_two(0.001, 0.050), view, 1.0).take_warning()
+    )
     change(view, triangle(0.040, 0.048))
-    assert flows.get(owed_to_two(0.001, 0.050), view, 2.0).say() == ""
+    assert flows.get(owed_to_two(0.001, 0.050), view, 2.0).take_warning() == ""
 
 
 def test_the_tightest_deadline_is_served_as_soon_as_a_path_meets_it() -> None:
@@ -515,9 +520,9 @@ def test_while_a_tighter_deadline_cannot_be_met_margins_stay_until_the_recheck()
 
 def test_an_impossible_deadline_does_not_hide_a_level_that_is_not_reached() -> None:
     target = replace(owed_to_two(0.001, 0.050), availability=0.999999)
-    said = multipath(failures="equal").get(target, triangle(0.010), 0.0).say()
-    assert "1 ms are allowed" in said
-    assert "0.999999" in said
+    warning = multipath(failures="equal").get(target, triangle(0.010), 0.0).take_warning()
+    assert "1 ms are allowed" in warning
+    assert "0.999999" in warning
 
 
 # ---- whole histories
@@ -576,7 +581,7 @@ def test_paths_are_left_for_more_available_ones_at_the_next_check() -> None:
     change(view, ways(0.5, 0.99))
     flow = flows.get(wanted, view, RECHECK_S)
     assert {path[1] for path in flow.paths} == {"a", "d"}
-    assert flow.say() == ""
+    assert flow.take_warning() == ""
 
 
 def three_ways(direct_s: float, x_s: float, y_s: float) -> View:
@@ -615,7 +620,7 @@ def test_paths_that_miss_the_level_are_left_for_any_that_reach_it() -> None:
     change(view, ways(0.99, 1.0))  # 0.9994, and 1
     flow = flows.get(target, view, RECHECK_S)
     assert flow.paths == (DIRECT, ("b1", "y", "b2"))
-    assert flow.say() == ""
+    assert flow.take_warning() == ""
 
 
 CONTRACTS = [((0.5,), 0.0), ((0.5,), 0.9), ((0.25,), 0.9999), ((0.1, 0.5), 0.0)]

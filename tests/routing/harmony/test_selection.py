@@ -11,19 +11,12 @@ from hypothesis import strategies as st
 from support.views import a_view
 
 from tidings.core.graphs.paths import BrokerPath, Graph, by_rank, distance
-from tidings.core.graphs.reliability import Part, any_works, disjoint, parts
+from tidings.core.graphs.reliability import Component, any_works, components_of, disjoint
 from tidings.core.links.estimates import LinkEstimate
 from tidings.routing.base import View
-from tidings.routing.harmony.selection import (
-    DIGITS,
-    MOST_CHOICES,
-    Candidates,
-    alike,
-    delay_of,
-    enough,
-    measured,
-    pair,
-)
+from tidings.routing.harmony.availability import alike, measured
+from tidings.routing.harmony.candidates import MOST_CHOICES, Candidates
+from tidings.routing.harmony.selection import DIGITS, delay_of, enough, pair
 
 ALL = 1000  # choices: more than there are paths among six brokers
 deadlines = st.one_of(st.just(inf), st.integers(1, 40).map(lambda n: n / 64))
@@ -31,7 +24,7 @@ deadlines = st.one_of(st.just(inf), st.integers(1, 40).map(lambda n: n / 64))
 
 @st.composite
 def networks(draw: st.DrawFn) -> nx.Graph:
-    """Up to six brokers, delays with exact sums, and an availability of every part."""
+    """Up to six brokers, delays with exact sums, and an availability of every component."""
     size, density = draw(st.integers(2, 6)), draw(st.floats(0.4, 1.0))
     graph = nx.gnp_random_graph(size, density, seed=draw(st.integers(0, 10**6)))
     graph = nx.relabel_nodes(graph, lambda n: f"b{n + 1}")
@@ -55,9 +48,12 @@ def in_time(graph: nx.Graph, deadline_s: float) -> list[BrokerPath]:
     return [path for path in paths if nx.path_weight(graph, path, "weight") <= deadline_s]
 
 
-def an_availability(graph: nx.Graph, data: st.DataObject) -> dict[Part, float]:
+def an_availability(graph: nx.Graph, data: st.DataObject) -> dict[Component, float]:
     needed = [*map(frozenset, graph.edges), *(frozenset((broker,)) for broker in graph)]
-    return {part: data.draw(st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999, 1.0])) for part in needed}
+    return {
+        component: data.draw(st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999, 1.0]))
+        for component in needed
+    }
 
 
 def candidates(
@@ -170,18 +166,21 @@ def test_without_a_disjoint_pair_only_the_first_few_are_a_choice() -> None:
 def test_a_difference_below_a_thousandth_is_none_and_the_shorter_paths_win() -> None:
     ranked = [("b1", "a", "b2"), ("b1", "b", "b2"), ("b1", "c", "b2")]
 
-    def works(part: Part) -> float:
-        return 0.9990 if "b" in part else 0.9991
+    def works(component: Component) -> float:
+        return 0.9990 if "b" in component else 0.9991
 
     assert pair(ranked, works) == tuple(ranked[:2])
-    assert pair(ranked, lambda part: 0.5 if "b" in part else 0.9) == (ranked[0], ranked[2])
+    assert pair(ranked, lambda component: 0.5 if "b" in component else 0.9) == (
+        ranked[0],
+        ranked[2],
+    )
 
 
 # ---- as many as needed
 
 
 def greedily(
-    ranked: list[BrokerPath], works: Mapping[Part, float], level: float, most: int
+    ranked: list[BrokerPath], works: Mapping[Component, float], level: float, most: int
 ) -> list[BrokerPath]:
     """The rule in other words, with the paths' availability counted state by state."""
     chosen = ranked[:1]
@@ -194,21 +193,21 @@ def greedily(
     return chosen
 
 
-def counted(paths: list[BrokerPath], works: Mapping[Part, float]) -> float:
-    """The probability that some path works: condition on one part after the other."""
-    needed = [parts(path) for path in paths]
+def counted(paths: list[BrokerPath], works: Mapping[Component, float]) -> float:
+    """The probability that some path works: condition on one component after the other."""
+    needed = [components_of(path) for path in paths]
     return _given([set(each) for each in needed], dict(works))
 
 
-def _given(needed: list[set[Part]], works: dict[Part, float]) -> float:
+def _given(needed: list[set[Component]], works: dict[Component, float]) -> float:
     if any(not each for each in needed):
         return 1.0
     if not needed:
         return 0.0
-    part = min(set().union(*needed), key=sorted)
-    up = _given([each - {part} for each in needed], works)
-    down = _given([each for each in needed if part not in each], works)
-    return works[part] * up + (1 - works[part]) * down
+    component = min(set().union(*needed), key=sorted)
+    up = _given([each - {component} for each in needed], works)
+    down = _given([each for each in needed if component not in each], works)
+    return works[component] * up + (1 - works[component]) * down
 
 
 @settings(max_examples=100)
@@ -231,16 +230,18 @@ def test_paths_are_added_until_the_level_is_reached_and_not_one_more(
 
 def test_one_path_suffices_where_one_is_available_enough() -> None:
     ranked = [("b1", "b2"), ("b1", "a", "b2"), ("b1", "c", "b2")]
-    assert enough(ranked, lambda part: 0.99, 0.98, 4) == (ranked[0],)
-    assert enough(ranked, lambda part: 0.9, 0.95, 4) == tuple(ranked[:2])
-    assert enough(ranked, lambda part: 0.9, 0.99, 4) == tuple(ranked)
-    assert enough(ranked, lambda part: 0.9, 0.99, 2) == tuple(ranked[:2])
-    assert enough([], lambda part: 0.9, 0.99, 4) == ()
+    assert enough(ranked, lambda component: 0.99, 0.98, 4) == (ranked[0],)
+    assert enough(ranked, lambda component: 0.9, 0.95, 4) == tuple(ranked[:2])
+    assert enough(ranked, lambda component: 0.9, 0.99, 4) == tuple(ranked)
+    assert enough(ranked, lambda component: 0.9, 0.99, 2) == tuple(ranked[:2])
+    assert enough([], lambda component: 0.9, 0.99, 4) == ()
 
 
 def test_a_certainty_is_enough_for_any_level() -> None:
     ranked = [("b1", "b2"), ("b1", "a", "b2"), ("b1", "c", "b2")]
-    assert enough(ranked, lambda part: 0.9 if "b1" in part and "b2" in part else 1.0, 1.0, 4) == (
+    assert enough(
+        ranked, lambda component: 0.9 if "b1" in component and "b2" in component else 1.0, 1.0, 4
+    ) == (
         ranked[0],
         ranked[1],
     )
@@ -248,7 +249,9 @@ def test_a_certainty_is_enough_for_any_level() -> None:
 
 def test_what_does_not_help_is_not_added() -> None:
     ranked = [("b1", "b2"), ("b1", "dead", "b2")]
-    assert enough(ranked, lambda part: 0.0 if "dead" in part else 0.9, 0.99, 4) == (ranked[0],)
+    assert enough(ranked, lambda component: 0.0 if "dead" in component else 0.9, 0.99, 4) == (
+        ranked[0],
+    )
 
 
 # ---- what the monitors say
@@ -319,8 +322,8 @@ def test_whatever_is_reported_the_chance_of_every_part_is_one(
     availability: dict[tuple[str, str], float],
 ) -> None:
     works = measured(a_network(availability))
-    for part in [frozenset(two) for two in combinations(["b1", "b2", "b3", "b4"], 2)]:
-        assert 0.0 <= works(part) <= 1.0
+    for component in [frozenset(two) for two in combinations(["b1", "b2", "b3", "b4"], 2)]:
+        assert 0.0 <= works(component) <= 1.0
     for (a, b), ratio in availability.items():
         assert works(frozenset({a, b})) <= ratio  # never believed to be better than was seen
 

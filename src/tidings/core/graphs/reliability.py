@@ -1,10 +1,11 @@
 """With what probability does at least one of several paths work?
 
-A path works if all its parts do: its links, and the brokers between its ends (whoever asks is
-alive, and without the destination nothing helps). Parts fail independently of each other, but paths
-that share parts do not: the probability that several all work is the product over the *union* of
-their parts, and inclusion and exclusion makes of these the probability that any does. It is exact,
-and the number of terms doubles with each path, so there should be few.
+A path works if all its components do: its links, and the brokers between its ends (the source is
+alive, since it asks, and without the destination nothing helps). Components fail independently of
+each other, but paths that share components do not: the probability that several paths all work is
+the product over the *union* of their components. Inclusion and exclusion turns these products into
+the probability that any path works. It is exact, and the number of terms doubles with each path, so
+there should be few paths.
 """
 
 from __future__ import annotations
@@ -14,25 +15,25 @@ from itertools import combinations, pairwise
 from math import prod
 from typing import TypeAlias
 
-DIGITS = 12  # sums of floats are off by less, and that must not look like a gain
+DIGITS = 12  # the error of a sum of floats is smaller, and must not look like a gain
 
-Part: TypeAlias = frozenset[str]  # two brokers: the link between them; one: the broker itself
+Component: TypeAlias = frozenset[str]  # two brokers: the link between them; one: the broker
 
 
-def parts(path: Sequence[str]) -> frozenset[Part]:
-    """All that must work for the path to work; its ends are not asked about."""
+def components_of(path: Sequence[str]) -> frozenset[Component]:
+    """All that must work for the path to work, without its two ends."""
     links = (frozenset(step) for step in pairwise(path))
     return frozenset([*links, *(frozenset((broker,)) for broker in path[1:-1])])
 
 
 def disjoint(path: Sequence[str], other: Sequence[str]) -> bool:
     """Can no single failure between the ends break both?"""
-    return not parts(path) & parts(other)
+    return components_of(path).isdisjoint(components_of(other))
 
 
-def any_works(paths: Iterable[Sequence[str]], works: Callable[[Part], float]) -> float:
+def any_works(paths: Iterable[Sequence[str]], works: Callable[[Component], float]) -> float:
     """The probability that at least one of the paths works; 0 without any."""
-    needed = [parts(path) for path in paths]
+    needed = [components_of(path) for path in paths]
     total = 0.0
     for size in range(1, len(needed) + 1):
         for chosen in combinations(needed, size):

@@ -8,9 +8,9 @@ from math import inf, nan
 
 from tidings.core.graphs.paths import BrokerPath, Graph
 from tidings.core.message import Budget
-from tidings.routing.harmony.selection import Paths
+from tidings.routing.harmony.candidates import Paths
 
-MOST_FLOWS = 10_000  # deadlines are free numbers, and memory ends
+MOST_FLOWS = 10_000  # deadlines may be any number, and memory ends
 
 # Destination broker, availability, and deadlines there, the tightest first.
 Key = tuple[str, float, float, *tuple[float, ...]]
@@ -27,18 +27,19 @@ class Flow:
         self.deadline_s = nan  # the one that is served; none yet
         self.check_at = inf
         self.version = -1  # of the view that was last looked at
-        self.troubles: dict[str, float] = {}  # kind → how bad, so that it is told when it begins
+        self.troubles: dict[str, float] = {}  # kind → how bad: what gets worse is warned of
         self.warning = ""
 
-    def say(self) -> str:
-        """What a person should know, once."""
+    def take_warning(self) -> str:
+        """What a person should know; given out once."""
         warning, self.warning = self.warning, ""
         return warning
 
 
 class Recent:
-    """The flows that were used of late. What is used moves to the young half, and when that is full
-    the old half is forgotten: a flow in use is found as fast as in a dict."""
+    """The flows that were used lately. What is used moves to the young half; when that is full, it
+    becomes the old half, and what was old is forgotten. A flow in use is found as fast as in a
+    dict."""
 
     def __init__(self) -> None:
         self.young: dict[Hashable, Flow] = {}
@@ -69,7 +70,7 @@ def budget(delays: Graph, path: BrokerPath, deadline_s: float) -> Budget:
 def troubles(
     key: Key, paths: Paths, best_s: float, available: float
 ) -> Iterator[tuple[str, float, str]]:
-    """What kinds of trouble a flow is in, how bad each is, and how one says it."""
+    """What kinds of trouble a flow is in, how bad each is, and the words to warn of it."""
     target, level, *deadlines_s = key
     if not paths:
         yield "unreachable", 0.0, f"No path to {target} is known: messages to it cannot leave."

@@ -1,18 +1,22 @@
 """`best-path`, `qos-path` and `qos-multipath`: paths chosen at the source that follow the network.
 
+The three strategies
+--------------------
 Harmony, section 2. The publisher's broker knows every link (from the monitors of all brokers) and
 gives each message its whole path. It looks for a better one at a steady pace and takes it only if
 it is better by a good part, so that paths do not flap; a path with a dead link is left at once.
 
 `qos-path` also divides what a deadline leaves beyond the path's delay among its links (`Budget`).
-Brokers on the way watch these budgets as messages and probes pass, and tell at once when a link
+Brokers on the way watch these budgets as messages and probes pass, and report at once when a link
 exceeds one (`broker.sending.budgets`): the news of its delay reaches the source, which sees that
 the budget it gave is exceeded, and chooses anew. `qos-multipath` sends each message by several
 paths (`selection`): two, or as many as the contract's availability needs.
 
-With `reroute` on, a broker that gets no answer, or finds the next link of the plan down, sends the
-message by the shortest path it knows over brokers that have not held it; if there is none, back to
-whom it came from first, and on from there. That is a depth-first search, as `dcrd`'s: it never
+With `reroute` on
+-----------------
+A broker that gets no answer, or finds the next link of the plan down, sends the message by the
+shortest path it knows over brokers that have not held it; if there is none, back to the broker it
+first got the message from, and on from there. That is a depth-first search, like `dcrd`'s: it never
 crosses a link twice in the same direction, and finds the destination if working links lead there.
 """
 
@@ -73,7 +77,7 @@ class Harmony:
             hops += [_budgeted(hop, flows, copy) for hop in route.hops]
             if copy == 0:
                 stranded += route.stranded  # flows use links that are up, so there should be none
-        warning = " ".join([said for flow in flows.values() if (said := flow.say())])
+        warning = " ".join(filter(None, [flow.take_warning() for flow in flows.values()]))
         return Route(tuple(hops), tuple(stranded), warning=warning)
 
     def _around(self, parcel: Parcel, owed: tuple[Destination, ...], view: View) -> Route:
@@ -85,8 +89,8 @@ class Harmony:
 def _ways_around(
     parcel: Parcel, owed: tuple[Destination, ...], view: View
 ) -> dict[str, BrokerPath]:
-    """Over brokers that have not held the message: from here, else from the one it came from, and
-    so on. Where the way back is cut, over any that it has not left by the same link."""
+    """Paths over brokers that have not held the message: from here, else from the broker it came
+    from, and so on. Where the way back is cut, over any links that it has not crossed."""
     anywhere, beyond = _untried(parcel, view), _untried(parcel, view, parcel.path)
     back, ways = _way_back(parcel.path), dict[str, BrokerPath]()
     for step, broker in enumerate(back):
@@ -100,7 +104,8 @@ def _ways_around(
 
 
 def _untried(parcel: Parcel, view: View, held: tuple[str, ...] = ()) -> Graph:
-    """The links that this message was not sent over in this direction, nor in vain in either."""
+    """The links that this message has not crossed in this direction, and that were not given up in
+    either."""
     tried = {*pairwise(parcel.path), *parcel.given_up}
     tried.update((b, a) for a, b in parcel.given_up)
     return {
@@ -110,14 +115,14 @@ def _untried(parcel: Parcel, view: View, held: tuple[str, ...] = ()) -> Graph:
 
 
 def _way_back(path: tuple[str, ...]) -> BrokerPath:
-    """From the broker that holds a message, each time to whom it was first had from."""
-    had_from: dict[str, str] = {}
+    """From the broker that holds a message back to the source, by whom it first came from."""
+    came_from: dict[str, str] = {}
     for before, broker in pairwise(path):
         if broker != path[0]:
-            had_from.setdefault(broker, before)
+            came_from.setdefault(broker, before)
     back = [path[-1]]
-    while back[-1] in had_from:
-        back.append(had_from[back[-1]])
+    while back[-1] in came_from:
+        back.append(came_from[back[-1]])
     return tuple(back)
 
 
@@ -132,5 +137,5 @@ def _budgeted(hop: Hop, flows: Mapping[str, Flow], copy: int) -> Hop:
 
 
 def _given_to(parcel: Parcel, me: str) -> tuple[str, ...]:
-    """Whom this broker has given this very copy to before."""
+    """The brokers to which this one has sent this very copy before."""
     return tuple([b for a, b in pairwise(parcel.path) if a == me])
