@@ -246,8 +246,8 @@ def test_in_the_simulator_messages_take_the_same_turns() -> None:
     for _ in simulated:
         net.publish("b1")
         net.run(0.2)
-    said = [to for _, a, to, frame in net.said if a == "b1" and isinstance(frame, Data)]
-    assert simulated == said
+    sent = [to for _, a, to, frame in net.said if a == "b1" and isinstance(frame, Data)]
+    assert simulated == sent
 
 
 @pytest.mark.parametrize("estimates", ["pinned", "measured"])

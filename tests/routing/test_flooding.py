@@ -14,20 +14,20 @@ def a_view(neighbours: tuple[str, ...], severed: tuple[str, ...] = ()) -> View:
     return view
 
 
-def told(router: Flooding, path: tuple[str, ...], view: View, id: int = 1) -> list[str]:
+def next_hops(router: Flooding, path: tuple[str, ...], view: View, id: int = 1) -> list[str]:
     parcel = a_parcel("b9", path=path, message=a_message(id=id))
     return [hop.neighbour for hop in router.route(parcel, view, 0.0).hops]
 
 
 def test_the_first_copy_goes_to_all_neighbours_but_those_it_has_passed() -> None:
-    assert told(Flooding(), ("b2", "b1"), a_view(("b2", "b3", "b4"))) == ["b3", "b4"]
+    assert next_hops(Flooding(), ("b2", "b1"), a_view(("b2", "b3", "b4"))) == ["b3", "b4"]
 
 
 def test_later_copies_of_a_message_end_here_and_other_messages_do_not() -> None:
     router, view = Flooding(), a_view(("b2", "b3", "b4"))
-    told(router, ("b2", "b1"), view)
-    assert told(router, ("b3", "b1"), view) == []
-    assert told(router, ("b3", "b1"), view, id=2) == ["b2", "b4"]
+    next_hops(router, ("b2", "b1"), view)
+    assert next_hops(router, ("b3", "b1"), view) == []
+    assert next_hops(router, ("b3", "b1"), view, id=2) == ["b2", "b4"]
 
 
 def test_a_copy_that_would_go_over_a_link_that_is_down_is_given_up() -> None:
@@ -75,7 +75,7 @@ def test_whom_the_flood_cannot_reach_is_named_in_a_dropped_row() -> None:
     net.run(1.0)
     net.disconnect("b1", "b2")
     net.run(1.0)
-    message = net.publish("b2")  # b3 is told, but b3 cannot help
+    message = net.publish("b2")  # b3 gets it, but b3 cannot help
     net.run(1.0)
     assert not net.delivered
     assert ("b2", message, ("b1",)) in [

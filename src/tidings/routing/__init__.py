@@ -1,4 +1,10 @@
-"""Where next? Strategies by their registry names."""
+"""Where next? Strategies by their registry names.
+
+Read `base` first: the question that every strategy answers, and what it may look at. What several
+strategies share is in `weights` (what a link weighs) and `plans` (copies that carry whole paths).
+Then the strategies, simple ones first: `direct`, `flooding`, `trees`, `multipath`, `balanced`,
+`oracle`, and the folders `dcrd` and `harmony`. What a person may set is in `options`.
+"""
 
 from collections.abc import Callable
 

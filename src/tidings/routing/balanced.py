@@ -1,5 +1,7 @@
 """`balanced`: messages of one source take turns between trees that use different links.
 
+The trees
+---------
 Where a link needs seconds for a message, the path of the least mean is the best for one message and
 a queue for all the others: the other links of the overlay stand idle. So a source grows several
 trees, one after the other. A link costs what it needs itself, and a toll: what a link needs on
@@ -9,11 +11,15 @@ path without a toll, because it carries one copy for all of them. (Nearest first
 shortest paths under the same tolls, join less and gain less.) Message after message, a source takes
 the next tree. Where links take no time for bytes there is no toll, and this is `d-tree`.
 
-Nobody needs to know the load: where every source spreads its own messages over all links, the sum
-is spread too. So there is nothing to measure, to tell or to agree on, and nothing that could
-oscillate; the same view gives the same trees. The source puts the whole paths into the envelope,
-and whoever finds a path broken plans the rest anew. No copy returns to a broker that has held it.
+No knowledge of load
+--------------------
+Where every source spreads its own messages over all links, the sum of all is spread too. So there
+is nothing to measure, to advertise or to agree on, and nothing that could oscillate; the same view
+gives the same trees. The source puts the whole paths into the envelope, and a broker that finds a
+path broken plans the rest anew. No copy returns to a broker that has held it.
 
+What it costs
+-------------
 A tree is grown when its turn comes and kept until the view changes. It takes a search for paths for
 each of its leaves: measured, 1.4 ms for the 32 brokers of the bounded-delay paper, and 31 ms for
 160 brokers with eight links each.

@@ -27,7 +27,7 @@ class Route(Struct, frozen=True, gc=False):
     hops: tuple[Hop, ...]
     stranded: tuple[Destination, ...] = ()
     reason: str = ""  # why they are stranded; empty: what the broker has seen itself
-    warning: str = ""  # what a person should know, said once
+    warning: str = ""  # what a person should know, given once
 
 
 class View:
@@ -43,14 +43,15 @@ class View:
 
 
 class Router(Protocol):
-    """One strategy at one broker. It may keep state of its own, and is told the time."""
+    """One strategy at one broker. It may keep state of its own; time is an argument."""
 
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
         """Where next, for all destinations of a parcel that was published or has come in."""
         ...
 
     def reroute(self, parcel: Parcel, failed: str, view: View, now: float) -> Route:
-        """Where instead, after `failed` never acknowledged the parcel, which says so now."""
+        """Where instead, after `failed` never acknowledged the parcel. The parcel says so too: the
+        link is among those that it has given up."""
         ...
 
 
@@ -65,8 +66,8 @@ class Foretells(Protocol):
 
 @runtime_checkable
 class Talks(Protocol):
-    """A strategy whose routers at different brokers tell each other things. What they say is theirs
-    alone: brokers carry it to all neighbours, and repeat it until it is acknowledged."""
+    """A strategy whose routers at different brokers tell each other things. Brokers cannot read
+    them: they carry them to all neighbours, and repeat them until they are acknowledged."""
 
     @property
     def has_news(self) -> bool:
@@ -82,12 +83,12 @@ class Talks(Protocol):
         ...
 
     def hear(self, neighbour: str, news: bytes, serial: int, view: View) -> None:
-        """A neighbour says this. What it said later has a higher serial, even if it came first."""
+        """News of a neighbour. Newer news has a higher serial, even if it comes first."""
         ...
 
 
 class NeverReroutes:
-    """The answer of all strategies that bet on one way: what failed is lost."""
+    """The answer of all strategies that try one way only: what failed is lost."""
 
     def reroute(self, parcel: Parcel, failed: str, view: View, now: float) -> Route:
         return Route((), parcel.destinations)

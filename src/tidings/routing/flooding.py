@@ -1,8 +1,9 @@
 """`flooding`: to everybody, once.
 
 The first copy of a message that a broker sees goes to all neighbours but those it has passed
-already; later copies end here. A copy that would go over a link that is down is given up: whoever
-the flood cannot reach is behind such a link, so that no message vanishes without a trace.
+already; later copies end here. A copy that would go over a link that is down is given up and
+counted as dropped: brokers that the flood cannot reach are behind such a link, so no message
+vanishes without a trace.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from tidings.core.memory import Memory
 from tidings.core.message import Parcel
 from tidings.routing.base import Hop, NeverReroutes, Route, View
 
-REMEMBER_S = 120.0  # longer than any copy of a flood can be behind the first
+REMEMBER_S = 120.0  # no copy of a flood comes so long after the first
 
 
 class Flooding(NeverReroutes):
     """Every link once in each direction, for every message."""
 
     def __init__(self) -> None:
-        self._told = Memory(REMEMBER_S)
+        self._forwarded = Memory(REMEMBER_S)
 
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
-        known = self._told.repeated(parcel.message.id, now)
-        if known and len(parcel.path) > 1:  # one that begins here is told, even if it is once more
+        again = self._forwarded.repeated(parcel.message.id, now)
+        if again and len(parcel.path) > 1:  # one that begins here leaves, even if it does so again
             return Route(())
         onwards = [neighbour for neighbour in view.neighbours if neighbour not in parcel.path]
         hops = tuple(Hop(neighbour, parcel.destinations) for neighbour in onwards)

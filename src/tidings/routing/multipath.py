@@ -2,7 +2,7 @@
 
 DCRD, section IV.B: the publisher's broker sends one copy by the path of least expected delay, and
 another by that one of the five shortest paths which has the fewest links in common with the first.
-Both copies carry their whole paths, for brokers on the way could not tell which of the two they
+Both copies carry their whole paths, because brokers on the way could not tell which of the two they
 hold. What fails is lost: the other copy is the only remedy. Destinations that share a next hop
 share a copy, but a first and a second copy never merge.
 

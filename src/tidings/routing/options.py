@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-# How long will a message take from one broker to another if it is sent at that instant? For ever,
-# if the link or the other broker fails. Only a world that makes its own weather can tell.
+# How long will a message take from one broker to another if it is sent at that instant? Infinitely
+# long, if the link or the other broker fails. Only a simulator can tell.
 Foresight = Callable[[str, str, float], float]
 
 
@@ -36,12 +36,12 @@ class Options(Struct, frozen=True):
     """What a strategy is made with."""
 
     transmissions: int = 1  # m: times a parcel is sent to one neighbour before it is given up
-    ack_timer: float = 2.0  # what an answer is waited for, in expected link delays ...
-    ack_slack_s: float = 0.010  # ... and beyond
+    ack_timer: float = 2.0  # how long to wait for an answer, in expected link delays ...
+    ack_slack_s: float = 0.010  # ... and this long beyond them
     dcrd: DcrdOptions = DcrdOptions()
     harmony: HarmonyOptions = HarmonyOptions()
     foresight: Foresight | None = None
 
     def timeout_s(self, delay_s: float) -> float:
-        """How long a neighbour at this distance is waited for."""
+        """How long to wait for the answer of a neighbour at this distance."""
         return self.ack_timer * delay_s + self.ack_slack_s

@@ -1,17 +1,23 @@
 """`oracle`: the shortest way around all failures, present and to come.
 
+What it knows
+-------------
 DCRD, section IV.B: the upper bound of what any strategy can reach, for it knows the condition of
 the whole network. Only a simulator can run it. A link takes a message if it is not failing at the
 instant at which the message is put on it; losses are not known even here.
 
+The search
+----------
 Where the path of least delay is free of failures, and delays are what they are believed to be,
-nothing is faster. Otherwise Dijkstra's search
-runs over time: each broker is reached as early as possible, and goes on at that instant. Every
-broker on the way asks anew from its own instant, and finds the rest of the same path.
+nothing is faster. Otherwise Dijkstra's search runs over time: each broker is reached as early as
+possible, and goes on at that instant. Every broker on the way searches again from its own instant,
+and finds the rest of the same path.
 
-Messages do not wait, so in one case the search is not the best: whoever reaches a broker too early
-may find a link failing that takes a later message, when a failure ends in between. Failures that
-last longer than a message travels make that rare.
+Where it is not the best
+------------------------
+Messages do not wait. So a message that reaches a broker early may find a link failing that takes a
+later message, if the failure ends in between. Failures that last longer than a message travels make
+that rare.
 """
 
 from __future__ import annotations

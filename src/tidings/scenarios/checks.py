@@ -1,6 +1,6 @@
-"""Does a scenario make sense? What types cannot say: names must exist, and texts must parse.
+"""Does a scenario make sense? What types cannot check: names must exist, and texts must parse.
 
-Every check yields a fault as a field, its value, and what is accepted; the first is the one told.
+Every check yields a fault as a field, its value, and what is accepted; the first one is reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where does a scenario's weather come from? From its own parameters, a model, or the past."""
+"""Where do the courses of a scenario's links come from? From a model, or the past."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidings.files.link_model import read_link_model
 from tidings.scenarios.past_rows import read_past
 from tidings.sim.courses.learned import learned_courses
 from tidings.sim.courses.link_course import AS_WRITTEN, Ends, LinkCourses
-from tidings.sim.courses.past import Reading, past_courses
+from tidings.sim.courses.past import RoundTrips, past_courses
 from tidings.sim.scenario import Scenario
 
 
@@ -34,10 +34,11 @@ def courses_of(scenario: Scenario, overlay: Topology) -> LinkCourses:
 def _replayed(scenario: Scenario, ends: tuple[Ends, ...]) -> LinkCourses:
     links, folder = scenario.links, Path(scenario.folder) / scenario.links.replay
     limited = links.ms_per_kbyte is not None or links.rate_kbit_per_s < inf
-    reading = Reading(links.processing_ms / 1000, not limited and links.ack == "travels")
+    messages_count = not limited and links.ack == "travels"
+    round_trips = RoundTrips(links.processing_ms / 1000, messages_count)
     try:
         past = read_past(folder, scenario.broker.probe_timeout_s)
-        return past_courses(past, ends, reading)
+        return past_courses(past, ends, round_trips)
     except (ConfigError, ValueError, OSError, pa.ArrowException) as error:
         accepted = f'traces of a run with [broker] trace = "hops" (here: {_problem(error)})'
         source = scenario.source or scenario.run.name

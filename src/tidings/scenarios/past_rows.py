@@ -1,9 +1,9 @@
-"""Which questions did a run's links answer? Its trace rows of level `hops`, read without Spark.
+"""Which frames of a run were answered, and how long did that take? Its trace rows of level `hops`.
 
-One run of a folder is read: the one whose last row is the latest, and of equals the first by name.
-What is there twice (a copied file) counts once. An acknowledgement answers the last attempt
-of its transmission, and tells a round trip only if there was one: it may be meant for an earlier
-copy (Karn). So `tidings learn` reads traces, too.
+One run of a folder is read, without Spark: the one whose last row is the latest, and of equals the
+first by name. What is there twice (a copied file) counts once. An acknowledgement answers the last
+attempt of its transmission, but its round trip counts only if there was one attempt: it may be
+meant for an earlier copy (Karn). `tidings learn` reads traces in the same way.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _latest(tables: dict[str, pa.Table]) -> tuple[str, str]:
 
 
 def _probes(probed: pa.Table) -> pa.Table:
-    """A negative round trip (a clock that was set back) tells nothing, not even of a loss."""
+    """Without those whose round trip is negative (a clock was set back): they show nothing."""
     return probed.filter(_sound() | pc.field("round_trip_s").is_nan())
 
 
@@ -134,8 +134,8 @@ def _coded(names: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], list[str]]:
 
 def _direction(rows: dict[str, Columns], probe_timeout_s: float) -> Direction:
     probed, sent, changed = rows["probed"], rows["forwarded"], rows["link_changed"]
-    told = ~np.isnan(probed["round_trip_s"])
-    probe_at = probed["at"] - np.where(told, probed["round_trip_s"], probe_timeout_s)
+    echoed = ~np.isnan(probed["round_trip_s"])
+    probe_at = probed["at"] - np.where(echoed, probed["round_trip_s"], probe_timeout_s)
     last = sent["attempt"] == sent["attempt_max"]
     acked = last & ~np.isnan(sent["round_trip_s_min"])
     once = acked & (sent["attempt"] == 1)
@@ -143,9 +143,9 @@ def _direction(rows: dict[str, Columns], probe_timeout_s: float) -> Direction:
     order = np.argsort(sent_at, kind="stable")
     return Direction(
         sent_at[order],
-        np.concatenate((told, acked))[order],
-        probe_at[told],
-        probed["round_trip_s"][told],
+        np.concatenate((echoed, acked))[order],
+        probe_at[echoed],
+        probed["round_trip_s"][echoed],
         sent["at"][once],
         sent["round_trip_s_min"][once],
         changed["at"],

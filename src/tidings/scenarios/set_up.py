@@ -8,7 +8,7 @@ from tidings.core.errors import ConfigError
 from tidings.scenarios.checks import scenario_faults
 from tidings.scenarios.courses import courses_of
 from tidings.scenarios.overlay import build
-from tidings.sim.courses.link_course import on_course
+from tidings.sim.courses.link_course import with_course_delays
 from tidings.sim.scenario import Scenario
 from tidings.sim.setup import Setup
 
@@ -20,7 +20,7 @@ def set_up(scenario: Scenario) -> Setup:
     place, folder = f"{scenario.source}: topology", Path(scenario.folder)
     drawn = build(kind, parameters, scenario.draws(), place, folder)
     courses = courses_of(scenario, drawn)
-    overlay = on_course(drawn, courses.links)
+    overlay = with_course_delays(drawn, courses.links)
     for fault in scenario_faults(scenario, overlay):
         raise ConfigError(scenario.source, *fault)
     return Setup(scenario, overlay, courses, scenario.settings())

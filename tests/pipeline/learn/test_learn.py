@@ -32,7 +32,7 @@ from tidings.pipeline.transforms.links.prediction import EXPECTED, LAST, MEAN, T
 from tidings.pipeline.transforms.links.samples import changes, trace_samples
 from tidings.pipeline.transforms.links.spells import spells
 from tidings.scenarios.past_rows import read_past
-from tidings.sim.courses.past import Reading, past_courses
+from tidings.sim.courses.past import RoundTrips, past_courses
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -284,7 +284,7 @@ def test_a_replay_sees_the_outages_that_are_learned(spark: SparkSession, tmp_pat
     samples, noticed = trace_samples(traces), changes(traces["link_changed"])
     histories = trace_histories(samples, noticed, spells(traces)).collect()
     learned = {(h.source, h.target): [(o.from_s, o.to_s) for o in h.outages] for h in histories}
-    past = past_courses(read_past(tmp_path, 1.0), pairs, Reading(0.0, True))
+    past = past_courses(read_past(tmp_path, 1.0), pairs, RoundTrips(0.0, True))
     replayed = {pair: list(past.of(*pair).outages) for pair in pairs}
     assert sum(map(len, learned.values())) > 30
     assert replayed == learned

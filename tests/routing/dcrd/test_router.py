@@ -22,7 +22,7 @@ NOW = 100.0
 LINK_S = 0.010
 
 # What each neighbour of `me` says of its own delay to each destination.
-SAID = {
+ADVERTISED = {
     "a": {"s": 0.010, "t": 0.010, "u": 0.300},
     "b": {"s": 0.020, "t": 0.020, "u": 0.010},
     "c": {"s": 0.300, "t": 0.300, "u": 0.400},
@@ -39,10 +39,10 @@ def a_view(*neighbours: str) -> View:
 
 
 def a_router(**dcrd: Any) -> Dcrd:
-    """One that has heard what the neighbours say."""
+    """One that has heard what the neighbours advertise."""
     router = Dcrd(Options(dcrd=DcrdOptions(**dcrd)))
-    for name, said in SAID.items():
-        news = [[destination, "", inf, delay_s, 1.0] for destination, delay_s in said.items()]
+    for name, pairs in ADVERTISED.items():
+        news = [[destination, "", inf, delay_s, 1.0] for destination, delay_s in pairs.items()]
         router.hear(name, msgspec.msgpack.encode(news), 1, a_view("a", "b", "c"))
     return router
 

@@ -469,22 +469,22 @@ def test_what_was_advertised_very_often_is_news_only_in_leaps_until_the_overlay_
     lists, view = SendingLists(some_options(tolerance=0.001)), a_star("a")
     serial = count(1)
 
-    def tells(delay_s: float, ratio: float = 1.0) -> bool:
+    def is_news(delay_s: float, ratio: float = 1.0) -> bool:
         lists.hear("a", word(("s", delay_s, ratio)), next(serial))
         return lists.news(view) is not None
 
-    assert tells(0.1)
-    assert tells(0.1002)
-    assert not tells(0.1002)
-    while tells(10.0) and tells(0.1):
+    assert is_news(0.1)
+    assert is_news(0.1002)
+    assert not is_news(0.1002)
+    while is_news(10.0) and is_news(0.1):
         pass
-    assert not tells(9.0)
-    assert tells(9.0, 0.0)  # that there is no way is always news
-    assert tells(9.0)
+    assert not is_news(9.0)
+    assert is_news(9.0, 0.0)  # that there is no way is always news
+    assert is_news(9.0)
     view.links = {**view.links, "me": {"a": LinkEstimate(0.02)}}
     view.version += 1
     assert lists.news(view) is not None
-    assert tells(9.1)
+    assert is_news(9.1)
 
 
 def deep(levels: int) -> bytes:

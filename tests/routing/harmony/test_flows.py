@@ -338,7 +338,7 @@ def test_whatever_availability_is_asked_for_messages_leave(level: float, failure
 
 
 def test_a_link_of_whose_availability_nothing_is_known_survives() -> None:
-    """b1 has told its links; of those of b3 nothing was heard."""
+    """b1 has reported its links; of those of b3 nothing was heard."""
     view = triangle(0.010)
     view.links = {"b1": view.links["b1"]}
     flow = multipath().get(owed(availability=0.9999), view, 0.0)
@@ -455,10 +455,10 @@ def test_paths_are_sought_once_for_all_the_deadlines_that_the_same_ones_meet(
 
 def test_deadlines_that_nobody_can_meet_are_not_told_one_by_one() -> None:
     flows, view = qos_path(), triangle(0.010)
-    told = [
+    warnings = [
         flows.get(owed(deadline_s=0.005 - n / 1e6), view, 0.0).take_warning() for n in range(50)
     ]
-    assert [bool(words) for words in told] == [True] + 49 * [False]
+    assert [bool(words) for words in warnings] == [True] + 49 * [False]
     assert "7 ms" in flows.get(owed(deadline_s=0.007), view, 0.0).take_warning()  # this is worse
 
 

@@ -421,8 +421,8 @@ def test_trouble_of_a_flow_is_told_to_whoever_runs_the_broker_and_once() -> None
     broker = a_broker("b1", ("b2",), wishes, strategy="qos-path")
     for expected in (["No path to b2 meets its deadline", "No path to b9"], []):
         effects = broker.publish(a_message(deadline_s=0.001), START)
-        told = " ".join(effect.text for effect in effects if isinstance(effect, Warn))
-        assert all(words in told for words in expected)
-        assert bool(told) == bool(expected)
+        warning = " ".join(effect.text for effect in effects if isinstance(effect, Warn))
+        assert all(words in warning for words in expected)
+        assert bool(warning) == bool(expected)
         assert [neighbour for neighbour, _ in sends(effects)] == ["b2"]
         assert [row.destinations for row in rows(effects, Dropped)] == [("b9",)]

@@ -1,1 +1,5 @@
-"""Mathematics on graphs of links: paths, disjoint paths, and how reliable several are together."""
+"""Mathematics on graphs of links.
+
+Read `paths` (the shortest, and those that come next), then `disjoint` (two that share nothing) and
+`reliability` (with what probability one of several works).
+"""

@@ -1,11 +1,11 @@
-"""Is there a second way that shares nothing with the first?
+"""Is there a second path that shares nothing with the first?
 
 Bhandari's algorithm (1999; the idea is Suurballe's, 1974): of all pairs of paths without a common
-broker between the ends, the one of least total weight. Take the best path; turn its links round at
-the cost of giving them back; find the best path in what that leaves; and of both keep what was not
-given back. Every broker is two nodes, one that is entered and one that is left, so that a broker
-can be given back as well as a link. One search more than for a single path, where looking through
-paths by rank may take for ever.
+broker between the ends, the one of least total weight. Take the best path and reverse its links:
+going back over one gives its weight back. Find the best path in this graph, and keep of both paths
+the links that the other does not reverse. Every broker is two nodes, one that is entered and one
+that is left, so that a broker can be reversed as well as a link. This takes one search more than a
+single path; a search through paths by rank may never end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from tidings.core.graphs.paths import BrokerPath, Graph, k_shortest, units
 
-_Node = tuple[str, bool]  # a broker; True: as it is left
+_Node = tuple[str, bool]  # a broker; True: the node that is left, False: the one that is entered
 _Steps = dict[_Node, dict[_Node, int]]
 
 
@@ -30,10 +30,8 @@ def disjoint_pair(graph: Graph, source: str, target: str) -> tuple[BrokerPath, .
     if not second:
         return ()
     onward: dict[str, list[str]] = defaultdict(list)
-    given_back = {(b, a) for a, b in pairwise(second)}
-    for a, b in {*pairwise(first)} - given_back | {*pairwise(second)} - {
-        (b, a) for a, b in pairwise(first)
-    }:
+    of_first, of_second = {*pairwise(first)}, {*pairwise(second)}
+    for a, b in (of_first - _reversed(of_second)) | (of_second - _reversed(of_first)):
         if a[1]:  # a link, not the inside of a broker
             onward[a[0]].append(b[0])
     return tuple(_followed(onward, source, start, target) for start in sorted(onward[source]))
@@ -61,8 +59,12 @@ def _split(graph: Graph) -> _Steps:
     return steps
 
 
+def _reversed(steps: set[tuple[_Node, _Node]]) -> set[tuple[_Node, _Node]]:
+    return {(b, a) for a, b in steps}
+
+
 def _turned(steps: _Steps, path: list[_Node]) -> _Steps:
-    """Without the steps of a path, but with what going back over them gives back."""
+    """With the steps of a path reversed, each at its negative weight."""
     for a, b in pairwise(path):
         weight = steps[a].pop(b)
         steps[b][a] = -weight

@@ -6,9 +6,9 @@ sample); the retransmission timeout is RFC 6298's, with a floor of 10 ms instead
 overlay links are watched all the time and a deadline may be shorter than a second.
 
 A link of limited rate needs time for every byte (`core.links.pace`). What a frame waited behind
-others, and what its own bytes took, is taken off its round trip before that is learned from: delay
-is what a frame of no size would meet on the idle link. As long as the rate is unknown, round trips
-are taken as they are, and where more is under way than was answered lately, there is more time.
+others, and what its own bytes took, is subtracted from its round trip first: delay is what a frame
+of no size would meet on the idle link. As long as the rate is unknown, round trips are taken as
+they are, and a frame gets more time if more bytes are under way than were answered lately.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from msgspec import Struct
 
 from tidings.core.links.pace import PaceMeter
 
-LONGEST_S = 1e9  # of any time that is believed
+LONGEST_S = 1e9  # no longer time is believed
 RTO_FLOOR_S = 0.010
 RTO_CEILING_S = 60.0  # RFC 6298, section 2.5
 FIRST_RTO_S = 1.0  # RFC 6298, section 2.1: before any sample
-CAUTIOUS_S_PER_BYTE = 16e-6  # 0.5 Mbit/s: what is feared of a link whose rate is unknown
+CAUTIOUS_S_PER_BYTE = 16e-6  # 0.5 Mbit/s: what a link of unknown rate may be as slow as
 
 FIRST_WINDOW_BYTES = 16_384  # RFC 6928's ten segments: before any sample of the rate
-APART_S = 0.025  # what comes so long after a message was not behind it, even on a busy machine
+APART_S = 0.025  # a frame that comes so long after a message did not wait behind it
 ANSWER_S = 0.005  # what both ends may need to answer, beside the quiet round trip
 
 
@@ -34,13 +34,13 @@ class LinkEstimate(Struct, frozen=True, array_like=True, gc=False):
     """One direction of one link, as it is believed to be."""
 
     delay_s: float
-    delivery_ratio: float = 1.0  # of late
+    delivery_ratio: float = 1.0  # lately
     s_per_byte: float = 0.0  # what a link of limited rate adds for each byte of a message
     deviation_s_per_byte: float = 0.0  # of that, between messages
     availability: float = 1.0  # the part of all time in which the link and its far end work
 
     def is_sane(self) -> bool:
-        """Can a link be like that? Others may report anything, and no number is also a number."""
+        """Can a link be like that? Others may report anything, and NaN passes as a float."""
         return (
             0 <= self.delay_s <= LONGEST_S
             and 0 <= self.s_per_byte <= LONGEST_S
@@ -88,9 +88,9 @@ class LinkMeter:
 
     @property
     def window_bytes(self) -> float:
-        """How many bytes may be unacknowledged, so that the link is never idle and what waits,
-        waits in the broker's queue: twice what it carries in a round trip. The last frame may
-        overshoot, so that one that takes longer than this travels alone."""
+        """How many bytes may be unacknowledged: twice what the link carries in a round trip. So
+        the link is never idle, and messages wait in the broker's queue. The last frame may exceed
+        the window, so a frame that is larger than the window travels alone."""
         s_per_byte = self.pace.likely_s_per_byte
         if s_per_byte > 0.0:
             return 2 * ((self._quiet_s or 0.0) + ANSWER_S) / s_per_byte
@@ -123,8 +123,8 @@ class LinkMeter:
         return max(0.0, round_trip_s - size_bytes * s_per_byte)
 
     def _listen(self, round_trip_s: float, size_bytes: int, since_s: float) -> None:
-        """What the round trip would be if nothing were in the way: a small frame tells, if it was
-        not at the heels of a message that it may have waited behind."""
+        """Learn what the round trip is if nothing is in the way: from small frames that did not
+        come shortly after a message, behind which they may have waited."""
         if self._quiet_s is None or round_trip_s < self._quiet_s:
             self._quiet_s = round_trip_s
         elif not size_bytes and since_s > min(round_trip_s, APART_S):
@@ -160,7 +160,7 @@ class LinkMeter:
         self._availability *= (1.0 - self._settings.availability_weight) ** probes
 
     def probed(self, answered: bool) -> None:
-        """Whether one probe was answered: the sample of the delivery ratio and, as probes are asked
+        """Whether one probe was answered: a sample of the delivery ratio and, as probes are sent
         at a steady pace, of the part of all time in which the link works."""
         outcome, settings = 1.0 if answered else 0.0, self._settings
         self._delivery_ratio += settings.loss_weight * (outcome - self._delivery_ratio)

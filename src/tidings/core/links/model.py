@@ -1,9 +1,9 @@
 """What was learned about links? A file that one command writes and three read.
 
 `tidings learn` makes it of measurements; brokers start from it, and the simulator makes a network
-of it. A row is one direction of a link, as its first end saw it. What the measurements could not
-tell is absent, and the column `..._reason` beside it says why. The file is Parquet; what it is and
-its version stand in the metadata of its schema, and a file that says otherwise is not read.
+of it. A row is one direction of a link, as its first end saw it. What the measurements do not show
+is absent, and the column `..._reason` beside it says why. The file is Parquet; its kind and its
+version stand in the metadata of its schema, and a file of another kind or version is not read.
 
 Delays are one-way: half a round trip. They are distributed as `shift + gamma(shape, scale)`, with
 the mean of the measurements, times the factor of the hour where such factors are known.

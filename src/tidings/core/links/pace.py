@@ -1,10 +1,11 @@
 """How long does a link need for a byte? Learned from acknowledgements, and only while it is busy.
 
-The round trip of a message that meets an idle link does not tell: a slow link and a long one look
-the same. But while messages wait for the link, it is never idle between two acknowledgements, and
-all that it does in between is to carry what the second one answers: the time between them, over
-those bytes, is a sample of the time per byte, whatever the delay (the delivery rate of BBR, which
-likewise counts no sample of a sender that had nothing to send, unless it shows a faster link).
+The round trip of a message on an idle link does not show it: a slow link and a long one look the
+same. But while messages wait for the link, it is never idle between two acknowledgements, and all
+that it does in between is to carry what the second one answers: the time between them, divided by
+those bytes, is a sample of the time per byte, whatever the delay. (BBR's delivery rate is measured
+in the same way: it takes no sample of a sender that had nothing to send, unless the sample shows a
+faster link.)
 
 Acknowledgements that come close together are one sample. Of the last samples the median counts,
 weighed by bytes, and for the deviation the median distance from it: one outlier moves neither.
@@ -16,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable
 from math import inf
 
-SAMPLES = 32  # the last ones: a link that has changed is believed after half as many
+SAMPLES = 32  # the last ones: a change of the link shows after half as many
 ENOUGH = 8  # samples; with fewer nothing is claimed about a link
 SAMPLE_S, SAMPLE_BYTES = 0.010, 65_536  # a sample has this long or this much, whichever is first
 FASTER = 0.5  # of the believed time: an idle link that needs less is not as slow as believed
@@ -29,7 +30,7 @@ class PaceMeter:
     def __init__(self, s_per_byte: float = 0.0, deviation_s_per_byte: float = 0.0) -> None:
         """What is believed before there are enough samples."""
         self.s_per_byte, self.deviation_s_per_byte = s_per_byte, deviation_s_per_byte
-        self.likely_s_per_byte = s_per_byte  # by however few samples: to be careful with
+        self.likely_s_per_byte = s_per_byte  # by however few samples
         self.answered_at = -inf  # when the last acknowledgement came
         self._samples: deque[tuple[float, int]] = deque(maxlen=SAMPLES)  # (s per byte, bytes)
         self._busy = False  # whether something waited when it came
@@ -44,7 +45,7 @@ class PaceMeter:
         earlier; `waiting`: there is more that this link cannot take yet."""
         taken_s = min(now - self.answered_at, most_s)
         slower = taken_s >= FASTER * size_bytes * self.likely_s_per_byte
-        if taken_s >= 0.0 and (self._busy or not slower):  # a clock set back tells nothing
+        if taken_s >= 0.0 and (self._busy or not slower):  # not if a clock was set back
             self._taken_s += taken_s
             self._bytes += size_bytes
             if self._bytes and (self._taken_s >= SAMPLE_S or self._bytes >= SAMPLE_BYTES):

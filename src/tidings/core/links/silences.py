@@ -1,17 +1,23 @@
-"""When was a link out of order? Told by what was sent over it and not answered.
+"""When was a link out of order? When several frames in a row were not answered.
 
+Losses and outages
+------------------
 A frame without an answer was lost; several in a row, with none answered between them, are an
 outage: at least three, and on a link that loses many so many that losses alone would hardly explain
-them. How often a frame without an answer follows one with an answer tells how many are lost, since
+them. How often a frame without an answer follows one with an answer shows how many are lost, since
 an outage adds one such case, however long it is.
 
+Begin and end
+-------------
 An outage began somewhere between the last frame that was answered and the first that was not, and
-ended likewise: the middle of each gap is taken, so that lengths are right on average, whatever the
-pace of asking. Outages shorter than a few frames take are seen as losses.
+ended likewise: the middle of each gap is taken, so that lengths are right on average, however often
+frames are sent. Outages shorter than a few frames take are seen as losses.
 
+Links that were reported down
+-----------------------------
 A broker may also notice that a neighbour is gone (a connection breaks), and send nothing until it
-is back. So an interval in which a link was reported down counts too, where nothing was sent in it;
-where probes went on they tell more exactly when it ended.
+is back. So an interval in which a link was reported down counts too, if nothing was sent in it; if
+probes went on, they show more exactly when it ended.
 """
 
 from __future__ import annotations
@@ -25,9 +31,9 @@ import numpy.typing as npt
 from tidings.core.intervals import Interval, disjoint
 
 UNANSWERED = 3  # in a row, at least: the brokers' own default of `probes_missed`
-BY_CHANCE = 0.05  # how likely losses alone may be to look like an outage, anywhere in a history
-SETTLE_S = 5.0  # before the end of a run: what has no answer then may have got one after it
-SAME_INSTANT_S = 1e-5  # what rounding makes of one instant, told by a clock and by a difference
+BY_CHANCE = 0.05  # with this probability losses alone look like an outage somewhere in a history
+SETTLE_S = 5.0  # before the end of a run: what was sent later may have been answered after it
+SAME_INSTANT_S = 1e-5  # by rounding, an instant and a difference of instants deviate so much
 
 Instants = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -74,7 +80,8 @@ def silences(
 
 def reported(at: Iterable[float], up: Iterable[bool], watched: Interval) -> list[Interval]:
     """The intervals of the watched time in which a link was reported down. One that never came up
-    lasts to the end; what goes down just before it is taken down with the run, and is none."""
+    lasts to the end; one that begins just before the end is the run's own end, and does not count.
+    """
     from_at, end_at = watched
     found: list[Interval] = []
     down_at: float | None = None

@@ -1,18 +1,24 @@
 """What the network does to a frame: the physics that both worlds share.
 
-The simulator applies it in virtual time, the live world's emulation by holding frames back. Outages
-come from two sources, both keyed so that every strategy meets the same ones: failure epochs (DCRD:
-a link is dark for a whole second with a given probability, drawn per link and second) and declared
-or drawn outage intervals. Losses are drawn per transmission and direction; a message that comes
-back and crosses a link again has a new chance (`occasion`).
+The simulator applies it in virtual time, the live world's emulation by holding frames back.
 
+Outages and losses
+------------------
+Outages come from two sources, both keyed so that every strategy meets the same ones: failure epochs
+(DCRD: a link is dark for a whole second with a given probability, drawn per link and second) and
+declared or drawn outage intervals. Losses are drawn per transmission and direction; a message that
+comes back and crosses a link again has a new chance (`occasion`).
+
+Rate
+----
 A link of limited rate sends one data frame after the other. Its rate is fixed, or, as in bounded
 delay (section 3.2), its time per byte is normal: drawn once per message and crossing, so that a
-large message deviates in proportion. What a normal distribution says below `LEAST_OF_MEAN` of the
-mean is taken as that.
+large message deviates in proportion. A draw below `LEAST_OF_MEAN` of the mean counts as that much.
 
-A delay may change in steps, as measurements say it did. A frame takes the delay that holds when it
-is put on the link, so one that leaves after a step down may overtake one that left before it.
+Delay
+-----
+A delay may change in steps, as it did where it was measured. A frame takes the delay that holds
+when it is put on the link, so one that leaves after a step down may overtake one that left before.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Predicate(Struct, frozen=True):
 
 
 class Comparison(Predicate, frozen=True):
-    """`attribute operator constant`; the kind tells 1 from true, which Python holds equal."""
+    """`attribute operator constant`; the kind separates 1 from true, which are equal in Python."""
 
     attribute: str
     operator: Operator

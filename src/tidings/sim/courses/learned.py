@@ -1,14 +1,22 @@
-"""What would links do that behave as those of a model? Drawn from what was learned.
+"""What would links go through that behave as those of a model? Drawn from what was learned.
 
-Delays change from slice to slice: each is a draw from the link's shifted gamma, multiplied by the
+Delays
+------
+They change from slice to slice: each is a draw from the link's shifted gamma, multiplied by the
 factor of its hour (a run begins at midnight). Neighbouring slices are correlated as they were
 measured: a normal value keeps `persistence` of itself from slice to slice, and its place in the
-normal distribution is the place in the gamma. Outages and the times between them are exponential
-with the learned means; links of a group share theirs. Of the two directions of a link, the one with
-more samples speaks for both.
+normal distribution is the place in the gamma.
 
+Outages
+-------
+Outages and the times between them are exponential with the learned means; links of a group share
+theirs.
+
+Which link of the model
+-----------------------
 Brokers are hosts of the model by name; if there is no such name at all, the brokers in the order of
-their names stand for the hosts in the order of theirs.
+their names stand for the hosts in the order of theirs. A link is learned in both directions; the
+direction with more samples is taken for both.
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ from tidings.core.links.model import BYTES, HOURS, LearnedLink, LinkModel
 from tidings.core.rng import Draws
 from tidings.sim.courses.link_course import Ends, Interval, LinkCourse, LinkCourses
 
-MOST_STEPS = 10_000  # of one link; then they begin again
+MOST_STEPS = 10_000  # of one link; after them its steps begin again
 HOUR_S = 3600
 
 
@@ -43,7 +51,7 @@ def learned_courses(
     groups = _groups(model)
     found: dict[Ends, LinkCourse] = {}
     for a, b in ends:
-        if link := _spokesman(model, hosts.get(a, ""), hosts.get(b, "")):
+        if link := _better_known(model, hosts.get(a, ""), hosts.get(b, "")):
             found[a, b] = _course(link, model.slice_s, groups, draws, length_s)
     if ends and not found:
         accepted = "a model with at least one of the links of this overlay"
@@ -69,8 +77,8 @@ def _matched(
     return ordered, f"no host has a broker's name, so {first} is {host} and so on in order"
 
 
-def _spokesman(model: LinkModel, a: str, b: str) -> LearnedLink | None:
-    """The direction of which more is known."""
+def _better_known(model: LinkModel, a: str, b: str) -> LearnedLink | None:
+    """The direction of a link that has more samples."""
     both = [link for ends in sorted([(a, b), (b, a)]) if (link := model.links.get(ends))]
     return max(both, key=lambda link: link.samples, default=None)
 
@@ -126,7 +134,7 @@ def _places(count: int, keep: float, draws: Draws, *ends: str) -> npt.NDArray[np
 def _outages(
     link: LearnedLink, groups: dict[int, tuple[float, float]], draws: Draws, length_s: float
 ) -> Iterator[Interval]:
-    """Drawn as often and as long as they were; at the start the link is down as likely as ever."""
+    """As often and as long as they were, on average; the link may be down when the run begins."""
     if link.availability is None or not link.outage_mean_s or link.availability >= 1.0:
         return
     availability, mean_s, key = link.availability, link.outage_mean_s, _ends(link)
@@ -155,6 +163,6 @@ def _groups(model: LinkModel) -> dict[int, tuple[float, float]]:
         if link.group is not None and link.availability is not None and link.outage_mean_s:
             members.setdefault(link.group, []).append((link.availability, link.outage_mean_s))
     return {
-        group: (sum(a for a, _ in of) / len(of), sum(s for _, s in of) / len(of))
-        for group, of in members.items()
+        group: (sum(a for a, _ in links) / len(links), sum(s for _, s in links) / len(links))
+        for group, links in members.items()
     }

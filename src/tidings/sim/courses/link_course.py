@@ -1,8 +1,8 @@
-"""What does a link go through in a run, where something else than the file says so?
+"""What does a link go through in a run, where something other than the scenario says so?
 
 A `LinkCourse` comes from a model that was learned (`sim.courses.learned`) or from what happened
 before (`sim.courses.past`). What it does not know is None, and stays as the scenario has it. A
-topology takes a course's delays, the physics all the rest.
+topology takes over the delays of the courses, the weather of the links all the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LinkCourse(Struct, frozen=True):
 
 
 class LinkCourses(Struct, frozen=True):
-    """The courses of the links that are known, and how they were found, as a person reads it."""
+    """The courses of those links of which something is known, and in words how they were found."""
 
     links: dict[Ends, LinkCourse]
     description: str = ""
@@ -47,9 +47,9 @@ UNKNOWN = LinkCourse()
 AS_WRITTEN = LinkCourses({})  # by the scenario
 
 
-def on_course(overlay: Topology, links: Mapping[Ends, LinkCourse]) -> Topology:
+def with_course_delays(overlay: Topology, links: Mapping[Ends, LinkCourse]) -> Topology:
     """The overlay with the delays of these courses."""
-    moved = []
+    changed = []
     for link in overlay.links:
         course = links.get((link.a, link.b), UNKNOWN)
         if course.delay_s is not None:
@@ -59,5 +59,5 @@ def on_course(overlay: Topology, links: Mapping[Ends, LinkCourse]) -> Topology:
                 delay_steps=course.delay_steps,
                 repeat_s=course.repeat_s,
             )
-        moved.append(link)
-    return Topology(overlay.brokers, tuple(moved))
+        changed.append(link)
+    return Topology(overlay.brokers, tuple(changed))

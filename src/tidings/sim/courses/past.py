@@ -1,13 +1,14 @@
 """What happened on these links? The past of a trace, laid over the links of a scenario.
 
-Each second's delay is half the mean of the round trips that began in it, from either end; until the
-next one that is known it stays. Outages are those that unanswered frames tell
-(`core.links.silences`), asked from either end. The run begins when the traced one began; when the
-trace is over, the last delay stays and nothing fails any more. Links that the trace does not know
-are as the scenario says.
+Each second's delay is half the mean of the round trips that began in it, from either end; it stays
+until the next second of which one is known. Outages are those that unanswered frames show
+(`core.links.silences`), sent from either end. The run begins when the traced one began; after the
+end of the trace, the last delay stays and nothing fails any more. Links that the trace does not
+know are as the scenario says.
 
-What the scenario adds by itself is taken off first: `processing_ms` off every round trip.
-On links of limited rate, and where acknowledgements take no time, only probes tell.
+What the scenario adds by itself is subtracted first: `processing_ms` from every round trip. On
+links of limited rate, and where acknowledgements take no time, only the round trips of probes
+count.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Direction(Struct, frozen=True):
 
 
 class PastRows(Struct, frozen=True):
-    """One run."""
+    """One run, as far as its links are concerned."""
 
     run: str
     start_at: float
@@ -47,19 +48,19 @@ class PastRows(Struct, frozen=True):
     links: dict[tuple[str, str], Direction]
 
 
-class Reading(Struct, frozen=True):
-    """What the scenario says about how round trips come about."""
+class RoundTrips(Struct, frozen=True):
+    """How round trips are read as delays, by what the scenario says about its links."""
 
-    processing_s: float
-    messages_tell: bool
+    processing_s: float  # of the brokers, in each of them
+    of_messages: bool  # whether those of messages count, beside those of probes
 
 
-def past_courses(past: PastRows, ends: Sequence[Ends], reading: Reading) -> LinkCourses:
+def past_courses(past: PastRows, ends: Sequence[Ends], round_trips: RoundTrips) -> LinkCourses:
     """The courses of an overlay's links; a `ValueError` if the trace knows none of them."""
     found: dict[Ends, LinkCourse] = {}
     for a, b in ends:
         both = [past.links[pair] for pair in ((a, b), (b, a)) if pair in past.links]
-        if both and (course := _course(both, past, reading)):
+        if both and (course := _course(both, past, round_trips)):
             found[a, b] = course
     if not found:
         names = sorted({end for pair in past.links for end in pair})
@@ -71,15 +72,15 @@ def past_courses(past: PastRows, ends: Sequence[Ends], reading: Reading) -> Link
     return LinkCourses(found, description)
 
 
-def _course(both: list[Direction], past: PastRows, reading: Reading) -> LinkCourse | None:
+def _course(both: list[Direction], past: PastRows, round_trips: RoundTrips) -> LinkCourse | None:
     if not any(direction.sent_at.size for direction in both):
-        return None  # nobody asked
+        return None  # nothing was sent
     broken = tuple(_outages(both, past))
     length_s = max(past.end_at - past.start_at, STEP_S)
     down_s = sum(end - start for start, end in broken)
     course = LinkCourse(availability=max(0.0, 1.0 - down_s / length_s), outages=broken)
-    at, delay_s = _delays(both, reading)
-    if not at.size:  # no answer told a delay, so only that is as the scenario says
+    at, delay_s = _delays(both, round_trips)
+    if not at.size:  # outages are known, but delays are as the scenario says
         return course
     steps = _steps(at - past.start_at, delay_s)
     held_s = np.diff([from_s for from_s, _ in steps], append=max(length_s, steps[-1][0] + STEP_S))
@@ -87,14 +88,14 @@ def _course(both: list[Direction], past: PastRows, reading: Reading) -> LinkCour
     return replace(course, delay_s=mean_s, delay_steps=steps)
 
 
-def _delays(both: list[Direction], reading: Reading) -> tuple[Instants, Instants]:
+def _delays(both: list[Direction], round_trips: RoundTrips) -> tuple[Instants, Instants]:
     """One-way delays, and when the frames were sent."""
     at = [direction.probe_at for direction in both]
     round_trips_s = [direction.probe_s for direction in both]
-    if reading.messages_tell:
+    if round_trips.of_messages:
         at += [direction.message_at for direction in both]
         round_trips_s += [direction.message_s for direction in both]
-    delays = np.maximum(np.concatenate(round_trips_s) - reading.processing_s, 0.0) / 2
+    delays = np.maximum(np.concatenate(round_trips_s) - round_trips.processing_s, 0.0) / 2
     return np.concatenate(at), delays
 
 
