@@ -1,11 +1,23 @@
-"""Messages, envelopes, ids, and what a predicate sees of a message."""
+"""Messages, what happens to them on their way, ids, and what a predicate sees of a message."""
 
 from math import inf
 
+import msgspec
 import pytest
 from support.builders import a_destination, a_message
 
-from tidings.core.message import SERIAL_BITS, Message, MessageIds, attributes, expiry, first_id
+from tidings.core.message import (
+    HEADER_BYTES,
+    MOST_RESTARTS,
+    Budget,
+    Envelope,
+    Message,
+    Parcel,
+    attributes,
+    expiry,
+    set_out,
+)
+from tidings.core.message_ids import SERIAL_BITS, MessageIds, first_id
 
 
 def test_a_message_expires_when_its_last_destination_gives_up() -> None:
@@ -13,6 +25,101 @@ def test_a_message_expires_when_its_last_destination_gives_up() -> None:
     assert expiry(10.0, owed) == 14.0
     assert expiry(10.0, (*owed, a_destination("b4"))) == inf
     assert expiry(10.0, ()) == 10.0
+
+
+# A parcel of which no field is as it is by default, so that a verb that loses one is found out.
+OWED = (a_destination("b4", expires_s=2.0), a_destination("b5", expires_s=4.0))
+TRAVELLED = Parcel(
+    a_message(),
+    10.0,
+    14.0,
+    OWED,
+    ("b1", "b2"),
+    "dcrd",
+    150,
+    (("b1", "b9"),),
+    (("b1", "b2", "b4"),),
+    True,
+    3,
+    (Budget("b4", 0.1, (0.2, 0.3)),),
+)
+
+
+def changes(before: Parcel, after: Parcel) -> dict[str, object]:
+    """The fields that a verb has given another value."""
+    old, new = msgspec.structs.asdict(before), msgspec.structs.asdict(after)
+    return {field: value for field, value in new.items() if value != old[field]}
+
+
+def test_a_parcel_that_crosses_a_link_keeps_all_but_its_clock_and_its_path() -> None:
+    envelope = TRAVELLED.on_the_wire(now=11.5)
+    assert envelope.age_s == 1.5
+    received = envelope.received("b3", OWED, born_at=110.0, size_bytes=150)
+    assert changes(TRAVELLED, received) == {
+        "born_at": 110.0,
+        "expires_at": 114.0,
+        "path": ("b1", "b2", "b3"),
+    }
+
+
+def test_a_parcel_for_some_destinations_expires_with_them_and_keeps_its_plan() -> None:
+    assert changes(TRAVELLED, TRAVELLED.only_for(OWED[:1])) == {
+        "destinations": OWED[:1],
+        "expires_at": 12.0,
+    }
+
+
+def test_a_new_plan_replaces_the_old_one_and_its_budgets() -> None:
+    planned = TRAVELLED.only_for(OWED, (("b2", "b4"),))
+    assert changes(TRAVELLED, planned) == {"plan": (("b2", "b4"),), "budgets": ()}
+
+
+def test_a_parcel_remembers_who_could_not_be_reached() -> None:
+    tried = (("b1", "b9"), ("b2", "b4"))
+    assert changes(TRAVELLED, TRAVELLED.given_up_on("b2", "b4")) == {"given_up": tried}
+
+
+def test_a_parcel_that_starts_afresh_forgets_all_but_its_age_and_that_it_did() -> None:
+    assert changes(TRAVELLED, TRAVELLED.afresh("b2", OWED)) == {
+        "path": ("b2",),
+        "given_up": (),
+        "plan": (),
+        "restarts": 4,
+        "budgets": (),
+    }
+
+
+def test_restarts_are_counted_up_to_a_limit() -> None:
+    often = msgspec.structs.replace(TRAVELLED, restarts=2**62)
+    assert often.afresh("b2", OWED).restarts == MOST_RESTARTS
+
+
+def test_what_is_stored_and_restored_has_lost_only_what_it_had_tried() -> None:
+    envelope = TRAVELLED.stored(age_s=1.5)
+    assert envelope == Envelope(TRAVELLED.message, 1.5, (), ("b1", "b2"), "dcrd", durable=True)
+    restored = envelope.restored(OWED, born_at=110.0)
+    assert restored == Parcel(
+        TRAVELLED.message,
+        110.0,
+        114.0,
+        OWED,
+        ("b1", "b2"),
+        "dcrd",
+        TRAVELLED.message.frame_bytes,
+        durable=True,
+    )
+
+
+def test_an_older_envelope_differs_in_age_only() -> None:
+    envelope = TRAVELLED.on_the_wire(now=11.5)
+    assert envelope.older(0.25) == msgspec.structs.replace(envelope, age_s=1.75)
+
+
+def test_a_message_sets_out_at_its_publishers_broker() -> None:
+    message = Message(7, "a/b", b"12345")
+    parcel = set_out(message, "b1", OWED, "dcrd", durable=True, now=10.0)
+    size_bytes = HEADER_BYTES + 3 + 5
+    assert parcel == Parcel(message, 10.0, 14.0, OWED, ("b1",), "dcrd", size_bytes, durable=True)
 
 
 def test_ids_are_serial_numbers_in_a_block_of_ones_own() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.core.message import first_id
+from tidings.core.message_ids import first_id
 from tidings.sim.seen import Seen
 
 IDS = st.builds(

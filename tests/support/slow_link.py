@@ -18,7 +18,7 @@ import uvloop
 from msgspec import Struct
 from support.live import PahoClient
 
-from tidings.broker.frames import HEADER_BYTES
+from tidings.core.message import HEADER_BYTES
 from tidings.live.clock import Clock, wall_clock
 from tidings.live.config import parse
 from tidings.testbed.overlay import Overlay

@@ -19,14 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
-from msgspec.structs import replace
-
 from tidings.broker.control.control import Control
 from tidings.broker.control.interests import Wanted
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.broker.frames import (
     CONTROL_BYTES,
-    HEADER_BYTES,
     Ack,
     Data,
     Echo,
@@ -47,13 +44,13 @@ from tidings.broker.waiting import LAST_TRY, WaitingRoom
 from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.memory import Memory
-from tidings.core.message import Message, MessageIds, Parcel, expiry
+from tidings.core.message import Message, Parcel, set_out
+from tidings.core.message_ids import MessageIds
 from tidings.core.topic import matches
 from tidings.core.trace import Delivered, Dropped, Published, Reason
-from tidings.routing.base import Hop, Route, View
+from tidings.routing.base import Route, View
 from tidings.routing.options import Foresight
 
-MOST_ROUNDS = 1 << 30  # counted; a neighbour may claim any number
 REMEMBERED_TOPICS = 10_000  # whose default contract is kept: topics are endless, memory is not
 
 
@@ -101,13 +98,12 @@ class Broker:
         wanted = self._interests.wanted(message)
         contract = message.contract
         strategy = contract.strategy or self.settings.strategy
-        size_bytes = len(message.payload)
         published = Published(
             now,
             self.name,
             message.id,
             message.topic,
-            size_bytes,
+            len(message.payload),
             contract.deadline_s,
             contract.price,
             strategy,
@@ -118,13 +114,8 @@ class Broker:
             self._deliver(message, wanted, now, 0, now, effects)
         if wanted.remote:
             owed = wanted.destinations(contract)
-            size_bytes += HEADER_BYTES + len(message.topic)
-            path, expires_at, durable = (self.name,), expiry(now, owed), False
-            if contract.durable or wanted.durable:
-                durable = True
-            parcel = Parcel(
-                message, now, expires_at, owed, path, strategy, size_bytes, durable=durable
-            )
+            durable = contract.durable or wanted.durable
+            parcel = set_out(message, self.name, owed, strategy, durable, now)
             if durable:
                 effects.append(Store(parcel))
             self._forward(parcel, now, effects)
@@ -249,7 +240,7 @@ class Broker:
             return
         envelope = frame.envelope
         message, owed = envelope.message, envelope.destinations
-        size_bytes = HEADER_BYTES + len(message.topic) + len(message.payload)
+        size_bytes = message.frame_bytes
         born_at = now - envelope.age_s - link.delay_s - size_bytes * link.s_per_byte
         for destination in owed:
             if destination.broker == self.name:
@@ -261,20 +252,7 @@ class Broker:
         if not owed:
             self._acknowledge(link, frame, effects)
             return
-        parcel = Parcel(
-            message,
-            born_at,
-            expiry(born_at, owed),
-            owed,
-            (*envelope.path, self.name),
-            envelope.strategy,
-            size_bytes,
-            envelope.given_up,
-            envelope.plan,
-            envelope.durable,
-            envelope.rounds,
-            envelope.budgets,
-        )
+        parcel = envelope.received(self.name, owed, born_at, size_bytes)
         if envelope.durable:
             effects.append(Store(parcel))
         self._acknowledge(link, frame, effects)
@@ -328,7 +306,7 @@ class Broker:
         for hop in route.hops:
             link = self._links[hop.neighbour]
             whole = hop.destinations is parcel.destinations and not hop.plan
-            copy = parcel if whole else _split(parcel, hop)
+            copy = parcel if whole else parcel.only_for(hop.destinations, hop.plan, hop.budgets)
             if link.outbox.full():
                 self._wait(copy, copy.destinations, Reason.QUEUE_FULL, now, effects)
                 continue
@@ -343,7 +321,7 @@ class Broker:
         self, parcel: Parcel, neighbour: str, reason: str, now: float, effects: list[Effect]
     ) -> None:
         """A neighbour cannot be reached: does the strategy know another way?"""
-        parcel = replace(parcel, given_up=(*parcel.given_up, (self.name, neighbour)))
+        parcel = parcel.given_up_on(self.name, neighbour)
         router = self._strategies.get(parcel.strategy)
         assert router is not None, "it has routed this parcel before"
         route = router.reroute(parcel, neighbour, self._view, now)
@@ -361,20 +339,7 @@ class Broker:
     ) -> None:
         """Keep what may be tried again: from here, and as if for the first time."""
         if parcel.durable or self._may_retry(parcel, reason, now):
-            born_at, me = parcel.born_at, (self.name,)
-            expires_at, size_bytes = expiry(born_at, owed), parcel.size_bytes
-            afresh = Parcel(
-                parcel.message,
-                born_at,
-                expires_at,
-                owed,
-                me,
-                parcel.strategy,
-                size_bytes,
-                durable=parcel.durable,
-                rounds=min(parcel.rounds + 1, MOST_ROUNDS),
-            )
-            if self._waiting.take(afresh, now):
+            if self._waiting.take(parcel.afresh(self.name, owed), now):
                 return
             reason = Reason.QUEUE_FULL
         let_go(self.name, parcel, reason, owed, now, effects)
@@ -394,22 +359,3 @@ class Broker:
             self._forward(parcel, now, effects)
         else:
             let_go(self.name, parcel, Reason.EXHAUSTED, parcel.destinations, now, effects)
-
-
-def _split(parcel: Parcel, hop: Hop) -> Parcel:
-    """The part of a parcel that goes one way."""
-    owed, born_at = hop.destinations, parcel.born_at
-    return Parcel(
-        parcel.message,
-        born_at,
-        expiry(born_at, owed),
-        owed,
-        parcel.path,
-        parcel.strategy,
-        parcel.size_bytes,
-        parcel.given_up,
-        hop.plan or parcel.plan,
-        parcel.durable,
-        parcel.rounds,
-        hop.budgets if hop.plan else parcel.budgets,
-    )

@@ -15,8 +15,7 @@ from tidings.core.contract import Subscription
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Envelope, Whole
 
-HEADER_BYTES = 32  # nominal: length, tag, transmission, age and list heads; equal in both worlds
-CONTROL_BYTES = 64  # nominal size of any other frame
+CONTROL_BYTES = 64  # nominal size of a frame that carries neither a message nor gossip
 MAX_PARTS = 65_536  # of one update; what a peer may make us wait for has an end
 
 

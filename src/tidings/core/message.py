@@ -2,22 +2,32 @@
 
 Deadlines travel as age, not as clock times: an envelope says how old its message is, each hop adds
 its residence time and the link's one-way delay, and no two brokers need the same clock.
+
+What happens to a message on its way, each a verb that gives a new value:
+
+    set_out(message)      Parcel     published, and owed to other brokers
+    parcel.only_for       Parcel     the part of it that takes one hop
+    parcel.on_the_wire    Envelope   put on a link
+    envelope.received     Parcel     taken from a link by the next broker
+    parcel.given_up_on    Parcel     a neighbour could not be reached
+    parcel.afresh         Parcel     to start again from here, after a pause
+    parcel.stored         Envelope   written down; `envelope.restored` is the way back
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from hashlib import blake2b
 from math import inf
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from tidings.core.contract import BEST_EFFORT, Amount, Contract, Destination
 
-SERIAL_BITS = 32
-_SERIALS = 1 << SERIAL_BITS
+HEADER_BYTES = 32  # nominal: length, tag, transmission, age and list heads; equal in both worlds
+MOST_RESTARTS = 1 << 30  # counted; a neighbour may claim any number
 
 # What comes over the wire must fit into a column of the trace.
 Whole = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -32,6 +42,11 @@ class Message(Struct, frozen=True, array_like=True, gc=False):
     contract: Contract = BEST_EFFORT
     properties: tuple[tuple[str, str], ...] = ()  # MQTT 5 user properties, in their order
     headers: bytes = b""  # other MQTT 5 properties, passed through unread
+
+    @property
+    def frame_bytes(self) -> int:
+        """Nominal size of a frame that carries it."""
+        return HEADER_BYTES + len(self.topic) + len(self.payload)
 
 
 class Budget(Struct, frozen=True, array_like=True, gc=False):
@@ -53,9 +68,46 @@ class Envelope(Struct, frozen=True, array_like=True, gc=False):
     strategy: str
     given_up: tuple[tuple[str, str], ...] = ()  # (broker, neighbour that it could not reach)
     plan: tuple[tuple[str, ...], ...] = ()  # whole paths, of strategies that choose at the source
-    durable: bool = False  # whoever holds it writes it down before saying so
-    rounds: Whole = 0  # how often it has set out afresh, after a pause without a way
+    durable: bool = False  # whoever holds it writes it down before acknowledging it
+    restarts: Whole = 0  # how often it has started afresh, after a pause without a path
     budgets: tuple[Budget, ...] = ()  # of planned paths, where there is a deadline to keep
+
+    def received(
+        self, broker: str, destinations: tuple[Destination, ...], born_at: float, size_bytes: int
+    ) -> Parcel:
+        """In the hands of a broker, which is to send it on to these destinations."""
+        return Parcel(
+            self.message,
+            born_at,
+            expiry(born_at, destinations),
+            destinations,
+            (*self.path, broker),
+            self.strategy,
+            size_bytes,
+            self.given_up,
+            self.plan,
+            self.durable,
+            self.restarts,
+            self.budgets,
+        )
+
+    def restored(self, destinations: tuple[Destination, ...], born_at: float) -> Parcel:
+        """In the hands of the broker that had stored it."""
+        message, expires_at = self.message, expiry(born_at, destinations)
+        return Parcel(
+            message,
+            born_at,
+            expires_at,
+            destinations,
+            self.path,
+            self.strategy,
+            message.frame_bytes,
+            durable=True,
+        )
+
+    def older(self, more_s: float) -> Envelope:
+        """The same, with more age than it said."""
+        return replace(self, age_s=self.age_s + more_s)
 
 
 class Parcel(Struct, frozen=True, gc=False):
@@ -72,8 +124,88 @@ class Parcel(Struct, frozen=True, gc=False):
     given_up: tuple[tuple[str, str], ...] = ()
     plan: tuple[tuple[str, ...], ...] = ()
     durable: bool = False
-    rounds: int = 0
+    restarts: int = 0
     budgets: tuple[Budget, ...] = ()
+
+    def on_the_wire(self, now: float) -> Envelope:
+        """As it goes on a link: its birth has become an age again."""
+        return Envelope(
+            self.message,
+            now - self.born_at,
+            self.destinations,
+            self.path,
+            self.strategy,
+            self.given_up,
+            self.plan,
+            self.durable,
+            self.restarts,
+            self.budgets,
+        )
+
+    def only_for(
+        self,
+        destinations: tuple[Destination, ...],
+        plan: tuple[tuple[str, ...], ...] = (),
+        budgets: tuple[Budget, ...] = (),
+    ) -> Parcel:
+        """The part that is owed to some of the destinations; along a new plan, if there is one."""
+        return Parcel(
+            self.message,
+            self.born_at,
+            expiry(self.born_at, destinations),
+            destinations,
+            self.path,
+            self.strategy,
+            self.size_bytes,
+            self.given_up,
+            plan or self.plan,
+            self.durable,
+            self.restarts,
+            budgets if plan else self.budgets,
+        )
+
+    def given_up_on(self, broker: str, neighbour: str) -> Parcel:
+        """After `broker` could not reach a neighbour with it."""
+        return replace(self, given_up=(*self.given_up, (broker, neighbour)))
+
+    def afresh(self, broker: str, destinations: tuple[Destination, ...]) -> Parcel:
+        """To start again from `broker`, as if nobody had held it and nothing had been tried."""
+        return Parcel(
+            self.message,
+            self.born_at,
+            expiry(self.born_at, destinations),
+            destinations,
+            (broker,),
+            self.strategy,
+            self.size_bytes,
+            durable=self.durable,
+            restarts=min(self.restarts + 1, MOST_RESTARTS),
+        )
+
+    def stored(self, age_s: float) -> Envelope:
+        """What a store keeps of it; to whom it is owed is written down beside that."""
+        return Envelope(self.message, age_s, (), self.path, self.strategy, durable=True)
+
+
+def set_out(
+    message: Message,
+    broker: str,
+    destinations: tuple[Destination, ...],
+    strategy: str,
+    durable: bool,
+    now: float,
+) -> Parcel:
+    """A message that was just published at `broker`, and is owed to others."""
+    return Parcel(
+        message,
+        now,
+        expiry(now, destinations),
+        destinations,
+        (broker,),
+        strategy,
+        message.frame_bytes,
+        durable=durable,
+    )
 
 
 def expiry(born_at: float, destinations: tuple[Destination, ...]) -> float:
@@ -85,34 +217,6 @@ def expiry(born_at: float, destinations: tuple[Destination, ...]) -> float:
             if latest_s == inf:
                 return inf
     return born_at + latest_s
-
-
-def first_id(broker: str, incarnation: int, block: int = 0) -> int:
-    """The first of a block of 2^32 message ids that no other broker or incarnation uses.
-
-    The upper 31 bits are a hash: among a thousand brokers alive at once two share a block with a
-    probability of 1 in 4,000, and then only messages of equal serial could be mistaken.
-    """
-    digest = blake2b(f"{broker}\x1f{incarnation}\x1f{block}".encode(), digest_size=4).digest()
-    return (int.from_bytes(digest, "big") >> 1) << SERIAL_BITS
-
-
-class MessageIds:
-    """The ids one broker gives out: a serial number in a block of its own."""
-
-    def __init__(self, broker: str, incarnation: int) -> None:
-        self._broker, self._incarnation, self._block = broker, incarnation, 0
-        self._next = first_id(broker, incarnation)
-        self._end = self._next + _SERIALS
-
-    def take(self) -> int:
-        taken = self._next
-        self._next = taken + 1
-        if self._next == self._end:
-            self._block += 1
-            self._next = first_id(self._broker, self._incarnation, self._block)
-            self._end = self._next + _SERIALS
-        return taken
 
 
 def attributes(message: Message) -> dict[str, Any]:

@@ -22,10 +22,9 @@ from pathlib import Path
 
 import msgspec
 
-from tidings.broker.frames import HEADER_BYTES
 from tidings.core.contract import Destination
 from tidings.core.errors import TidingsError
-from tidings.core.message import Envelope, Parcel, expiry
+from tidings.core.message import Envelope, Parcel
 
 LOCKED_WITHIN_S = 5.0  # an earlier incarnation that is still ending may hold the file
 LONGEST_S = 3e8  # ten years, of age or downtime; more means that a clock was not set
@@ -85,7 +84,7 @@ class MessageStore:
         copies = self._copies.get(message)
         if copies is None:
             copies = self._copies[message] = {}
-            self._messages[message] = (self._wall(), _encode(_envelope(parcel, now)))
+            self._messages[message] = (self._wall(), _encode(parcel.stored(_age_s(parcel, now))))
         for destination in parcel.destinations:
             broker = destination.broker
             held = copies.get(broker, 0)
@@ -184,10 +183,8 @@ def _open(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _envelope(parcel: Parcel, now: float) -> Envelope:
-    """The part of a parcel that all its destinations share."""
-    age_s = min(max(0.0, now - parcel.born_at), LONGEST_S)
-    return Envelope(parcel.message, age_s, (), parcel.path, parcel.strategy, durable=True)
+def _age_s(parcel: Parcel, now: float) -> float:
+    return min(max(0.0, now - parcel.born_at), LONGEST_S)
 
 
 def _parcels(rows: list[_Row], now: float, wall_now: float) -> Iterator[Parcel]:
@@ -195,11 +192,4 @@ def _parcels(rows: list[_Row], now: float, wall_now: float) -> Iterator[Parcel]:
         envelope = _envelopes.decode(body)
         destinations = tuple(_destinations.decode(row[3]) for row in owed)
         downtime_s = min(max(0.0, wall_now - stored_at), LONGEST_S)
-        yield _parcel(envelope, destinations, now - envelope.age_s - downtime_s)
-
-
-def _parcel(envelope: Envelope, owed: tuple[Destination, ...], born_at: float) -> Parcel:
-    message, expires_at = envelope.message, expiry(born_at, owed)
-    size_bytes = HEADER_BYTES + len(message.topic) + len(message.payload)
-    path, strategy = envelope.path, envelope.strategy
-    return Parcel(message, born_at, expires_at, owed, path, strategy, size_bytes, durable=True)
+        yield envelope.restored(destinations, now - envelope.age_s - downtime_s)

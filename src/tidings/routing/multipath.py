@@ -44,7 +44,7 @@ class Multipath(NeverReroutes):
         pairs = {d.broker: self._pair(view.me, d.broker) for d in parcel.destinations}
         first = {target: pair[0] for target, pair in pairs.items() if pair}
         second = {target: pair[1] for target, pair in pairs.items() if len(pair) > 1}
-        if parcel.rounds:
+        if parcel.restarts:
             second = {}  # each copy that waited would become two, again and again
         twice = tuple([d for d in parcel.destinations if d.broker in second])
         routes = (

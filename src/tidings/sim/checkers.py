@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from tidings.core.errors import CheckFailed
-from tidings.core.message import Message, Parcel
+from tidings.core.message import Envelope, Message, Parcel
 from tidings.core.trace import Dropped, Published
 from tidings.sim.seen import Seen
 
@@ -89,12 +89,12 @@ class Checker:
         if row.message in self._interested:
             self._dropped.setdefault(row.message, set()).update(row.destinations)
 
-    def finish(self, in_flight: Iterable[Parcel]) -> None:
-        """The run has ended with these parcels still on their way."""
-        for parcel in in_flight:
-            if parcel.message.id in self._interested:
-                held = {destination.broker for destination in parcel.destinations}
-                self._dropped.setdefault(parcel.message.id, set()).update(held)
+    def finish(self, in_flight: Iterable[Parcel | Envelope]) -> None:
+        """The run has ended with these copies still on their way."""
+        for copy in in_flight:
+            if copy.message.id in self._interested:
+                owed = {destination.broker for destination in copy.destinations}
+                self._dropped.setdefault(copy.message.id, set()).update(owed)
         for message in self._interested:
             for subscription in self._unaccounted(message):
                 self._fail(f"message {message} to {subscription} vanished")

@@ -7,8 +7,6 @@ struck out when the last of them is in other hands.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from tidings.core.contract import Destination
 from tidings.core.message import Parcel
 
@@ -47,6 +45,6 @@ class Disk:
 
     def parcels(self) -> list[Parcel]:
         return [
-            replace(self._parcels[message], destinations=tuple(d for d, _ in owed.values()))
+            self._parcels[message].only_for(tuple(d for d, _ in owed.values()))
             for message, owed in self._owed.items()
         ]

@@ -1,13 +1,13 @@
 """Which messages are done with? A bit for each, so that a long run does not run out of memory.
 
-A broker numbers its messages one after the other (`core.message.MessageIds`), so the bits of one
+A broker numbers its messages one after the other (`core.message_ids`), so the bits of one
 broker are a row: a million messages take 125 kilobytes, where a set of their ids takes sixty times
 as much.
 """
 
 from __future__ import annotations
 
-from tidings.core.message import SERIAL_BITS
+from tidings.core.message_ids import SERIAL_BITS
 
 GROWTH_BYTES = 1024  # at a time
 _SERIAL_MASK = (1 << SERIAL_BITS) - 1

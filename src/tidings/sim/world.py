@@ -12,14 +12,13 @@ from math import inf
 from typing import assert_never
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.broker.frames import Ack, Data, Frame, Probe
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.links.weather import LinkWeather, occasion
-from tidings.core.message import Message, Parcel
+from tidings.core.message import Envelope, Message, Parcel
 from tidings.core.trace import Dropped, Published, Reason, Row
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
@@ -71,8 +70,7 @@ class _Wire:
 def _timed(frame: Data, slower_s: float) -> Data:
     """The frame as its receiver takes it. A receiver reckons a message's age by the link's mean
     rate; but it sees the first byte and the last, so it knows how much slower this one was."""
-    envelope = frame.envelope
-    return Data(frame.transmission, replace(envelope, age_s=envelope.age_s + slower_s))
+    return Data(frame.transmission, frame.envelope.older(slower_s))
 
 
 def discard(table: str, batch: object) -> None:
@@ -164,9 +162,9 @@ class World:
             if node.alive:
                 self._carry_out(node, node.broker.close(now), now)
         self._recorder.flush()
-        self._checker.finish(self._in_flight(now))
+        self._checker.finish(self._in_flight())
 
-    def _in_flight(self, now: float) -> Iterator[Parcel]:
+    def _in_flight(self) -> Iterator[Parcel | Envelope]:
         for node in self._nodes.values():
             if node.alive:
                 yield from node.broker.holding()
@@ -174,9 +172,7 @@ class World:
                 yield from node.disk.parcels()
         for _, _, frame in self._agenda.pending():
             if isinstance(frame, Data):
-                envelope = frame.envelope
-                owed, path = envelope.destinations, envelope.path
-                yield Parcel(envelope.message, now, inf, owed, path, envelope.strategy, 0)
+                yield frame.envelope
 
     # ---- events
 
@@ -302,7 +298,7 @@ class World:
             steps = len(envelope.path)
             if steps > 2:  # nobody who has held it before is left to be met any earlier
                 self._checker.sent(node.name, send.neighbour, envelope.path)
-            crossing = occasion(envelope.rounds, steps, send.attempt)
+            crossing = occasion(envelope.restarts, steps, send.attempt)
             at = wire.weather.arrival(send.size_bytes, envelope.message.id, crossing, now)
             if wire.limited:
                 free_at = wire.weather.free_at()

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from tidings.broker.control.link_state import aged
 from tidings.broker.effects import Effect, Forget, Send
-from tidings.broker.frames import CONTROL_BYTES, HEADER_BYTES, Control, Data, Frame, Gossip, Links
+from tidings.broker.frames import CONTROL_BYTES, Control, Data, Frame, Gossip, Links
 from tidings.broker.records import acknowledged, forwarded, let_go
 from tidings.broker.sending.link import CONTROL, DATA, GOSSIP, REPEAT, Link
 from tidings.broker.sending.retransmission import Pending, Unanswered
 from tidings.broker.settings import Settings
-from tidings.core.message import SERIAL_BITS, Envelope, Parcel
+from tidings.core.message import HEADER_BYTES, Parcel
+from tidings.core.message_ids import SERIAL_BITS
 from tidings.core.trace import Reason
 
 CONTROL_BACKOFF_LIMIT = 6  # a control frame is repeated at most 2^6 timeouts apart
@@ -72,7 +73,7 @@ class Transmitter:
                 continue
             self._transmission += 1
             size_bytes = parcel.size_bytes
-            frame = _data_frame(self._transmission, parcel, now)
+            frame = Data(self._transmission, parcel.on_the_wire(now))
             pending = Pending(link.neighbour, frame, parcel, size_bytes, now)
             link.room_bytes -= size_bytes
             link.unacknowledged_bytes += size_bytes
@@ -167,7 +168,7 @@ class Transmitter:
                 self._release(link, pending, now, effects)
                 let_go(self._me, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
             elif pending.attempt <= self._settings.transmissions:
-                pending.frame = _data_frame(pending.frame.transmission, parcel, now)
+                pending.frame = Data(pending.frame.transmission, parcel.on_the_wire(now))
                 self._transmit(link, pending, parcel, REPEAT, now, effects)
             else:
                 self._release(link, pending, now, effects)
@@ -198,17 +199,3 @@ class Transmitter:
         for link in self.links.values():
             yield from link.outbox
         yield from self._unanswered.parcels()
-
-
-def _data_frame(transmission: int, parcel: Parcel, now: float) -> Data:
-    """The parcel as it goes on a link: its birth has become an age again."""
-    owed, path, strategy = parcel.destinations, parcel.path, parcel.strategy
-    age_s = now - parcel.born_at
-    given_up, plan = parcel.given_up, parcel.plan
-    durable, rounds, message = parcel.durable, parcel.rounds, parcel.message
-    return Data(
-        transmission,
-        Envelope(
-            message, age_s, owed, path, strategy, given_up, plan, durable, rounds, parcel.budgets
-        ),
-    )

@@ -62,10 +62,10 @@ class Conditions(Struct, frozen=True):
         return ONE_AT_A_TIME if self.limited else inf
 
 
-def occasion(rounds: int, steps: int, attempt: int) -> int:
-    """Which crossing this is, for one message on one link: how often it has set out afresh before,
+def occasion(restarts: int, steps: int, attempt: int) -> int:
+    """Which crossing this is, for one message on one link: how often it has started afresh before,
     after how many steps of its way, and at which attempt of that step."""
-    return rounds << 32 | steps << 16 | attempt
+    return restarts << 32 | steps << 16 | attempt
 
 
 class LinkWeather:

@@ -90,7 +90,7 @@ class Emulation:
             handled_s = self._processing_s if isinstance(frame, Probe) else 0.0
             return None if arrival is None else started_at + arrival + handled_s
         envelope = frame.envelope
-        crossing = occasion(envelope.rounds, len(envelope.path), send.attempt)
+        crossing = occasion(envelope.restarts, len(envelope.path), send.attempt)
         arrival = weather.arrival(send.size_bytes, envelope.message.id, crossing, since_s)
         if self._limited:
             free_at = started_at + weather.free_at()

@@ -68,7 +68,7 @@ class Harmony:
         stranded = [d for d in parcel.destinations if not flows[d.broker].paths]
         hops: list[Hop] = []
         copies = max([len(flow.paths) for flow in flows.values()], default=0)
-        if parcel.rounds:
+        if parcel.restarts:
             copies = min(copies, 1)  # each copy that waited would become several, again and again
         for copy in range(copies):
             owed = tuple([d for d in parcel.destinations if len(flows[d.broker].paths) > copy])
