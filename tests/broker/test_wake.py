@@ -14,9 +14,9 @@ STEPS = ("publish", "ack", "lose", "echo", "subscribe", "down", "up", "wait", "s
 
 def due_at(broker: Broker) -> float:
     """The earliest of all timers, found by looking at each of them."""
-    control = broker._control
-    clocks = (control._share_at, control._count_at, control._advertise_at)
-    return min(*clocks, control._monitor.next_at(), broker._transmitter._unanswered.first_due())
+    upkeep = broker._upkeep
+    clocks = (upkeep.exchange._share_at, upkeep._count_at, upkeep._advertise_at)
+    return min(*clocks, upkeep._monitor.next_at(), broker._transmitter._unanswered.first_due())
 
 
 @given(

@@ -19,11 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
-from tidings.broker.control.control import Control
 from tidings.broker.control.interests import Wanted
-from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
+from tidings.broker.control.upkeep import Upkeep
+from tidings.broker.effects import Deliver, Effect, Forget, Record, Store, Warn
 from tidings.broker.frames import (
     CONTROL_BYTES,
+    DISCARDED,
     Ack,
     Data,
     Echo,
@@ -35,7 +36,7 @@ from tidings.broker.frames import (
     Pull,
 )
 from tidings.broker.records import let_go, subscribed
-from tidings.broker.sending.link import ACK, DISCARDED, Link
+from tidings.broker.sending.link import Link
 from tidings.broker.sending.prospects import LinkProspects
 from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
@@ -84,10 +85,11 @@ class Broker:
         }
         self._transmitter = Transmitter(name, settings, self._links, incarnation)
         self._waiting = WaitingRoom(settings.retry_every_s, settings.waiting_parcels)
-        self._control = Control(
+        self._upkeep = Upkeep(
             self._view, settings, self._transmitter, self._strategies, self._waiting, incarnation
         )
-        self._interests = self._control.interests
+        self._exchange = self._upkeep.exchange
+        self._interests = self._exchange.interests
         self._delivered = Memory(settings.remember_s)
         self._defaults: dict[str, Contract] = {}
 
@@ -120,13 +122,13 @@ class Broker:
                 effects.append(Store(parcel))
             self._forward(parcel, now, effects)
             if self._strategies.talking and self._strategies.have_news():
-                self._control.share_soon(now)
+                self._exchange.share_soon(now)
         return effects
 
     def subscribe(self, subscription: Subscription, now: float) -> list[Effect]:
         """A client of this broker wants messages. Its id must be new, or replaces the old wish."""
         self._interests.subscribe(subscription)
-        self._control.serve(now)
+        self._exchange.serve(now)
         return [subscribed(self.name, subscription, True, now)]
 
     def unsubscribe(self, subscription_id: str, now: float) -> list[Effect]:
@@ -134,7 +136,7 @@ class Broker:
         ended = self._interests.unsubscribe(subscription_id)
         if ended is None:
             return []
-        self._control.share_soon(now)
+        self._exchange.share_soon(now)
         return [subscribed(self.name, ended, False, now)]
 
     @property
@@ -160,13 +162,15 @@ class Broker:
         effects: list[Effect] = []
         match frame:
             case Ack():
-                told_s = self._transmitter.acknowledged(link, frame.transmission, now, effects)
-                if told_s is not None:
-                    self._control.measured(link, told_s, now)
+                sample_s = self._transmitter.acknowledged(link, frame.transmission, now, effects)
+                if sample_s is not None:
+                    self._upkeep.measured(link, sample_s, now)
             case Data():
                 self._data(link, frame, now, effects)
-            case Probe() | Echo() | Interests() | Links() | Pull() | Gossip():
-                self._control.receive(link, frame, now, effects)
+            case Probe() | Echo():
+                self._upkeep.receive(link, frame, now, effects)
+            case Interests() | Links() | Pull() | Gossip():
+                self._exchange.receive(link, frame, now, effects)
             case _:
                 assert_never(frame)
         return effects
@@ -174,14 +178,14 @@ class Broker:
     def link_up(self, neighbour: str, now: float) -> list[Effect]:
         """The link to a neighbour works (again): tell it all that is known."""
         effects: list[Effect] = []
-        self._control.link_up(self._links[neighbour], now, effects)
+        self._upkeep.link_up(self._links[neighbour], now, effects)
         return effects
 
     def link_down(self, neighbour: str, now: float) -> list[Effect]:
         """The link to a neighbour is gone, and with it all answers that were expected."""
         link = self._links[neighbour]
         effects: list[Effect] = []
-        self._control.link_down(link, now, effects)
+        self._upkeep.link_down(link, now, effects)
         for parcel in self._transmitter.abandon(link, now):
             self._give_up(parcel, neighbour, Reason.LINK_DOWN, now, effects)
         return effects
@@ -198,7 +202,7 @@ class Broker:
 
     def wake_at(self) -> float:
         """When `tick` may have something to do: never too late, at times too early."""
-        at, due_at = self._transmitter.wake_at, self._control.due_at  # asked after every input
+        at, due_at = self._transmitter.wake_at, self._upkeep.due_at  # asked after every input
         if due_at < at:
             at = due_at
         due_at = self._waiting.due_at
@@ -209,15 +213,15 @@ class Broker:
         effects: list[Effect] = []
         for link, parcel in self._transmitter.overdue(now, effects):
             self._give_up(parcel, link.neighbour, Reason.UNACKNOWLEDGED, now, effects)
-        if self._control.due_at <= now:
-            self._control.chores(now, effects)
+        if self._upkeep.due_at <= now:
+            self._upkeep.chores(now, effects)
         for parcel in self._waiting.due(now):
             self._try_again(parcel, now, effects)
         return effects
 
     def close(self, now: float) -> list[Effect]:
         """The last rows of a broker that ends in good order."""
-        return self._control.carried(now)
+        return self._upkeep.carried(now)
 
     def holding(self) -> Iterator[Parcel]:
         """All parcels this broker answers for: in queues, sent and not acknowledged, waiting."""
@@ -235,7 +239,7 @@ class Broker:
 
     def _data(self, link: Link, frame: Data, now: float, effects: list[Effect]) -> None:
         if link.seen.repeated(frame.transmission, now):
-            self._acknowledge(link, frame, effects)
+            self._transmitter.send(link, Ack(frame.transmission), effects)
             link.count(DISCARDED, CONTROL_BYTES)
             return
         envelope = frame.envelope
@@ -250,17 +254,13 @@ class Broker:
                 owed = tuple([other for other in owed if other is not destination])
                 break
         if not owed:
-            self._acknowledge(link, frame, effects)
+            self._transmitter.send(link, Ack(frame.transmission), effects)
             return
         parcel = envelope.received(self.name, owed, born_at, size_bytes)
         if envelope.durable:
             effects.append(Store(parcel))
-        self._acknowledge(link, frame, effects)
+        self._transmitter.send(link, Ack(frame.transmission), effects)
         self._forward(parcel, now, effects)
-
-    def _acknowledge(self, link: Link, frame: Data, effects: list[Effect]) -> None:
-        link.count(ACK, CONTROL_BYTES)
-        effects.append(Send(link.neighbour, Ack(frame.transmission), CONTROL_BYTES, 1))
 
     def _deliver(
         self,

@@ -13,7 +13,8 @@ from msgspec import Meta, Struct
 
 from tidings.core.contract import Subscription
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.message import Envelope, Whole
+from tidings.core.message import HEADER_BYTES, Envelope, Whole
+from tidings.core.trace import CARRIED_KINDS
 
 CONTROL_BYTES = 64  # nominal size of a frame that carries neither a message nor gossip
 MAX_PARTS = 65_536  # of one update; what a peer may make us wait for has an end
@@ -84,5 +85,25 @@ class Gossip(Struct, frozen=True, array_like=True, tag="G", gc=False):
 
 
 Frame = Data | Ack | Probe | Echo | Interests | Links | Pull | Gossip
-Control = Interests | Links | Pull | Gossip  # told until it is acknowledged
-Reliable = Data | Control
+ControlFrame = Interests | Links | Pull | Gossip  # repeated until it is acknowledged
+Reliable = Data | ControlFrame
+
+# How links count what they carry: places in `CARRIED_KINDS`, as hot paths count in lists.
+DATA, REPEAT, ACK, PROBE, CONTROL, GOSSIP, DISCARDED = range(len(CARRIED_KINDS))
+# What a frame counts as. Data that is sent again is a repeat, and whatever comes in again is
+# counted as discarded.
+COUNTED_AS: dict[type[Frame], int] = {
+    Data: DATA,
+    Ack: ACK,
+    Probe: PROBE,
+    Echo: PROBE,
+    Interests: CONTROL,
+    Links: CONTROL,
+    Pull: CONTROL,
+    Gossip: GOSSIP,
+}
+
+
+def control_bytes(frame: ControlFrame) -> int:
+    """Nominal size."""
+    return HEADER_BYTES + len(frame.news) if type(frame) is Gossip else CONTROL_BYTES

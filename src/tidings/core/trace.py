@@ -62,11 +62,15 @@ class Dropped(Row, frozen=True, array_like=True, gc=False):
     destinations: tuple[str, ...]
 
 
+# What a link carries, as it is counted; discarded: repeats that came in.
+CARRIED_KINDS = ("data", "repeat", "ack", "probe", "control", "gossip", "discarded")
+
+
 class Carried(Row, frozen=True, array_like=True, gc=False):
     """What a broker put on one link in the minute that ended at `at`."""
 
     neighbour: str
-    kind: str  # data, repeat, ack, probe, control, gossip; discarded: repeats that came in
+    kind: str  # one of `CARRIED_KINDS`
     frames: int
     size_bytes: int
     header_bytes: int  # of these, what was no payload; counted for data and repeats only

@@ -18,8 +18,7 @@ from support.builders import (
 )
 
 from tidings.broker.broker import Broker
-from tidings.broker.control.interests import Interests as InterestTable
-from tidings.broker.control.interests import News
+from tidings.broker.control.interests import InterestTable, News
 from tidings.broker.frames import Ack, Data, Frame, Interests, Pull
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.errors import FilterError, PredicateError

@@ -109,7 +109,7 @@ def test_a_delay_differs_greatly_if_it_doubled_or_halved_and_not_by_a_trifle(
     delay_s: float, told_s: float
 ) -> None:
     link = Link("b2", Settings(), LinkEstimate(delay_s), Known())
-    link.told_s = told_s
+    link.advertised_s = told_s
     small_s, large_s = sorted((delay_s, told_s))
     assert link.differs(0.010) == (large_s - small_s > small_s and large_s - small_s > 0.010)
 

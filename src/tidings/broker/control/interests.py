@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from tidings.broker import frames
+from tidings.broker.frames import Interests
 from tidings.core.contract import Contract, Destination, Subscription, destination
 from tidings.core.matching import MatchingIndex, TopicPlan
 from tidings.core.message import Message, attributes
@@ -63,7 +63,7 @@ class _Origin:
         self.keys: dict[str, int] = {}  # subscription id → key in the index
 
 
-class Interests:
+class InterestTable:
     """All subscriptions that this broker knows of, its own among them."""
 
     def __init__(self, me: str, incarnation: int) -> None:
@@ -96,7 +96,7 @@ class Interests:
 
     # ---- the overlay
 
-    def changes(self) -> frames.Interests | None:
+    def changes(self) -> Interests | None:
         """The local changes since the last call, as one update; None without any."""
         if not self._added and not self._removed:
             return None
@@ -104,9 +104,9 @@ class Interests:
         base, mine.version = mine.version, mine.version + 1
         added, removed = tuple(self._added.values()), tuple(self._removed)
         self._added, self._removed = {}, {}
-        return frames.Interests(0, self._me, mine.incarnation, base, mine.version, added, removed)
+        return Interests(0, self._me, mine.incarnation, base, mine.version, added, removed)
 
-    def whole(self, origin: str) -> frames.Interests | None:
+    def whole(self, origin: str) -> Interests | None:
         """All that is known of one broker's subscriptions; None of a broker never heard of.
 
         Even nothing is worth telling: the broker may have had subscriptions before it restarted.
@@ -116,12 +116,12 @@ class Interests:
             return None
         held = [self._subscriptions[key] for key in known.keys.values()]
         added = tuple(s for s in held if s is not None and s.id not in self._added)
-        return frames.Interests(0, origin, known.incarnation, 0, known.version, added, ())
+        return Interests(0, origin, known.incarnation, 0, known.version, added, ())
 
     def origins(self) -> list[str]:
         return sorted(self._origins)
 
-    def apply(self, update: frames.Interests) -> News:
+    def apply(self, update: Interests) -> News:
         """Take over what another broker says of its subscriptions."""
         known = self._origins.get(update.origin)
         if update.origin == self._me or (known is None and update.version == 0):

@@ -2,8 +2,8 @@
 
 A message that was planned at its source says what was expected of each link on its path and what
 margin each has (`Budget`). A broker remembers the limits of what it has sent over a link of late,
-and compares them with the link's delay whenever an acknowledgement or a probe tells it. A delay
-that has crossed a limit since it was last told is news for the source that set it.
+and compares them with the link's delay whenever an acknowledgement or a probe measures it. A delay
+that has crossed a limit since it was last advertised is news for the source that set it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ class LinkBudgets:
         while len(limits) > MOST_LIMITS:
             del limits[next(iter(limits))]
 
-    def crossed(self, told_s: float, delay_s: float, now: float) -> bool:
-        """Is there a limit that the delay exceeds, and did not when it was last told?"""
-        if not self._limits or delay_s <= told_s:
+    def crossed(self, advertised_s: float, delay_s: float, now: float) -> bool:
+        """Is there a limit that the delay exceeds, and did not when it was last advertised?"""
+        if not self._limits or delay_s <= advertised_s:
             return False
         since = now - self._keep_s
-        return any(told_s <= s < delay_s for s, used_at in self._limits.items() if used_at >= since)
+        in_use = (limit_s for limit_s, used_at in self._limits.items() if used_at >= since)
+        return any(advertised_s <= limit_s < delay_s for limit_s in in_use)
 
 
 def limits_of(parcel: Parcel, me: str) -> Iterator[float]:

@@ -14,19 +14,14 @@ from tidings.broker.sending.outbox import Outbox
 from tidings.broker.settings import Settings
 from tidings.core.links.estimates import LinkEstimate, LinkMeter, MeterSettings
 from tidings.core.memory import Memory
-from tidings.core.trace import Carried
+from tidings.core.trace import CARRIED_KINDS, Carried
 from tidings.routing.weights import TYPICAL_BYTES
 from tidings.scheduling.base import Prospects
 
 SHORTEST_TIMEOUT_S = 0.001  # without a delay and slack to wait for, nothing would be waited for
-MOST_GIVEN_UP = (
-    4_096  # transmissions whose late answer is still recognised: a second of a fast link
-)
-
+# Transmissions whose late answer is still recognised: a second of a fast link.
+MOST_GIVEN_UP = 4_096
 LARGE_BYTES = 10_000  # a message by which it is judged whether a rate has changed greatly
-
-KINDS = ("data", "repeat", "ack", "probe", "control", "gossip", "discarded")
-DATA, REPEAT, ACK, PROBE, CONTROL, GOSSIP, DISCARDED = range(len(KINDS))
 
 
 class Link:
@@ -35,6 +30,8 @@ class Link:
     __slots__ = (
         "_pinned",
         "_settings",
+        "advertised_s",
+        "advertised_s_per_byte",
         "budgets",
         "carried_bytes",
         "carried_frames",
@@ -50,8 +47,6 @@ class Link:
         "s_per_byte",
         "seen",
         "timeout_s",
-        "told_s",
-        "told_s_per_byte",
         "unacknowledged_bytes",
         "up",
         "window_bytes",
@@ -73,9 +68,9 @@ class Link:
         self.seen = Memory(settings.remember_s)  # transmission ids that came in
         # When transmissions left, and their size, that nobody waits for now.
         self.given_up: dict[int, tuple[float, int]] = {}
-        self.carried_frames = [0] * len(KINDS)
-        self.carried_bytes = [0] * len(KINDS)
-        self.carried_header_bytes = [0] * len(KINDS)  # of messages, repeated or not
+        self.carried_frames = [0] * len(CARRIED_KINDS)
+        self.carried_bytes = [0] * len(CARRIED_KINDS)
+        self.carried_header_bytes = [0] * len(CARRIED_KINDS)  # of messages, repeated or not
         self._settings = settings
         self._pinned = start if settings.estimates == "pinned" else None
         weights = MeterSettings(
@@ -83,10 +78,10 @@ class Link:
         )
         self.meter = LinkMeter(weights, start)
         self.known = False  # whether there is an estimate
-        self.delay_s = self.told_s = 0.0  # now, and as the overlay was last told
+        self.delay_s = self.advertised_s = 0.0  # now, and as the overlay was last told
         # The two directions of a link need not be alike: of what comes in, the other end knows.
         self.s_per_byte = self._pinned.s_per_byte if self._pinned else 0.0
-        self.outgoing_s_per_byte = self.told_s_per_byte = 0.0
+        self.outgoing_s_per_byte = self.advertised_s_per_byte = 0.0
         self.timeout_s = 0.0
         self.window_bytes: float = settings.window_bytes
         self.remeasure()
@@ -121,22 +116,23 @@ class Link:
             self.s_per_byte = incoming.s_per_byte
 
     def differs(self, least_s: float) -> bool:
-        """Has the delay more than doubled or halved since it was told, and by more than this? Or
-        the time that so many bytes take?"""
-        delay_s, told_s = self.delay_s, self.told_s
-        if abs(delay_s - told_s) > max(least_s, min(delay_s, told_s)):
+        """Has the delay more than doubled or halved since it was advertised, and by more than this?
+        Or the time that a large message takes?"""
+        now_s, then_s = self.delay_s, self.advertised_s
+        if abs(now_s - then_s) > max(least_s, min(now_s, then_s)):
             return True
-        bytes_s, told_s = self.outgoing_s_per_byte * LARGE_BYTES, self.told_s_per_byte * LARGE_BYTES
-        return abs(bytes_s - told_s) > max(least_s, min(bytes_s, told_s))
+        now_s = self.outgoing_s_per_byte * LARGE_BYTES
+        then_s = self.advertised_s_per_byte * LARGE_BYTES
+        return abs(now_s - then_s) > max(least_s, min(now_s, then_s))
 
     def typically_s(self) -> tuple[float, float]:
-        """What a message of typical size needs: as the overlay was last told, and now."""
-        told_s = self.told_s + TYPICAL_BYTES * self.told_s_per_byte
-        return told_s, self.delay_s + TYPICAL_BYTES * self.outgoing_s_per_byte
+        """What a message of typical size needs: as was last advertised, and now."""
+        advertised_s = self.advertised_s + TYPICAL_BYTES * self.advertised_s_per_byte
+        return advertised_s, self.delay_s + TYPICAL_BYTES * self.outgoing_s_per_byte
 
-    def told(self, estimate: LinkEstimate) -> None:
+    def advertised(self, estimate: LinkEstimate) -> None:
         """The overlay was told that this link is so."""
-        self.told_s, self.told_s_per_byte = estimate.delay_s, estimate.s_per_byte
+        self.advertised_s, self.advertised_s_per_byte = estimate.delay_s, estimate.s_per_byte
 
     def give_up(self, transmission: int, sent_at: float, size_bytes: int = 0) -> None:
         """Wait no longer for an answer, but know it if it comes: it tells how slow the link is."""
@@ -150,7 +146,7 @@ class Link:
 
     def carried(self, broker: str, now: float) -> Iterator[Carried]:
         """What was carried since the last call, by kind."""
-        for kind, name in enumerate(KINDS):
+        for kind, name in enumerate(CARRIED_KINDS):
             frames, size_bytes = self.carried_frames[kind], self.carried_bytes[kind]
             header_bytes = self.carried_header_bytes[kind]
             if frames:

@@ -14,12 +14,24 @@ from msgspec.structs import replace
 
 from tidings.broker.control.link_state import aged
 from tidings.broker.effects import Effect, Forget, Send
-from tidings.broker.frames import CONTROL_BYTES, Control, Data, Frame, Gossip, Links
+from tidings.broker.frames import (
+    CONTROL_BYTES,
+    COUNTED_AS,
+    DATA,
+    REPEAT,
+    Ack,
+    ControlFrame,
+    Data,
+    Echo,
+    Links,
+    Probe,
+    control_bytes,
+)
 from tidings.broker.records import acknowledged, forwarded, let_go
-from tidings.broker.sending.link import CONTROL, DATA, GOSSIP, REPEAT, Link
+from tidings.broker.sending.link import Link
 from tidings.broker.sending.retransmission import Pending, Unanswered
 from tidings.broker.settings import Settings
-from tidings.core.message import HEADER_BYTES, Parcel
+from tidings.core.message import Parcel
 from tidings.core.message_ids import SERIAL_BITS
 from tidings.core.trace import Reason
 
@@ -42,19 +54,16 @@ class Transmitter:
 
     # ---- sending
 
-    def send(self, link: Link, frame: Frame, kind: int, effects: list[Effect]) -> None:
-        """Send a small frame that is not data, once."""
-        link.count(kind, CONTROL_BYTES)
+    def send(self, link: Link, frame: Ack | Probe | Echo, effects: list[Effect]) -> None:
+        """Send a frame that is not repeated."""
+        link.count(COUNTED_AS[type(frame)], CONTROL_BYTES)
         effects.append(Send(link.neighbour, frame, CONTROL_BYTES, 1))
 
-    def tell(self, link: Link, frame: Control, now: float, effects: list[Effect]) -> None:
+    def tell(self, link: Link, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
         """Send a control frame that is repeated until it is acknowledged."""
         self._transmission += 1
-        size_bytes = CONTROL_BYTES
-        if type(frame) is Gossip:
-            size_bytes = HEADER_BYTES + len(frame.news)
         numbered = replace(frame, transmission=self._transmission)
-        pending = Pending(link.neighbour, numbered, None, size_bytes, now)
+        pending = Pending(link.neighbour, numbered, None, control_bytes(frame), now)
         self._insist(link, pending, now + link.patience_s(0), effects)
 
     def pump(self, link: Link, now: float, effects: list[Effect]) -> None:
@@ -107,7 +116,7 @@ class Transmitter:
         frame, size_bytes = pending.frame, pending.size_bytes
         self._unanswered.wait(frame.transmission, pending, until)
         self.wake_at = min(self.wake_at, until)
-        link.count(GOSSIP if type(frame) is Gossip else CONTROL, size_bytes)
+        link.count(COUNTED_AS[type(frame)], size_bytes)
         effects.append(Send(link.neighbour, frame, size_bytes, pending.attempt))
 
     # ---- answers
@@ -123,10 +132,10 @@ class Transmitter:
         pending = self._unanswered.answered(transmission, link.neighbour)
         if pending is None:
             return self._late(link, transmission, now)
-        told_s, parcel, round_trip_s = None, pending.parcel, now - pending.sent_at
+        sample_s, parcel, round_trip_s = None, pending.parcel, now - pending.sent_at
         size_bytes = pending.size_bytes if parcel is not None else 0
         if self._measured and pending.attempt == 1:
-            told_s = link.meter.unburdened(round_trip_s, size_bytes, now)
+            sample_s = link.meter.unburdened(round_trip_s, size_bytes, now)
         if parcel is not None:
             link.unacknowledged_bytes -= size_bytes
             if parcel.durable:
@@ -140,16 +149,16 @@ class Transmitter:
             link.meter.carried(round_trip_s, size_bytes, link.outbox.size_bytes > 0, now)
         if not self._unanswered:
             self.wake_at = inf
-        return told_s
+        return sample_s
 
     def _late(self, link: Link, transmission: int, now: float) -> float | None:
         """An answer that nobody waits for any more."""
         if transmission not in link.given_up:
             return None
         sent_at, size_bytes = link.given_up.pop(transmission)
-        told_s = link.meter.unburdened(now - sent_at, size_bytes, now)
+        sample_s = link.meter.unburdened(now - sent_at, size_bytes, now)
         link.meter.carried(now - sent_at, size_bytes, link.outbox.size_bytes > 0, now)
-        return told_s
+        return sample_s
 
     def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[Link, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""
@@ -178,9 +187,8 @@ class Transmitter:
     def _release(self, link: Link, pending: Pending, now: float, effects: list[Effect]) -> None:
         """Nobody waits for this answer any more, which may make room for another parcel."""
         link.unacknowledged_bytes -= pending.size_bytes
-        if (
-            self._measured and pending.attempt == 2
-        ):  # the next would be the second: it was sent once
+        sent_once = pending.attempt == 2  # the attempt that would come next
+        if self._measured and sent_once:
             link.give_up(pending.frame.transmission, pending.sent_at, pending.size_bytes)
         self.pump(link, now, effects)
 

@@ -1,0 +1,190 @@
+"""What do brokers tell each other apart from messages? Interests, link reports, and gossip.
+
+Who subscribes where and how the links are is flooded: each broker passes on what is news to it.
+What routers have to say (gossip) goes to neighbours only. Changes wait a moment for company and are
+then told all at once; a neighbour whose link comes up is told all that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from tidings.broker.control.interest_parts import Assembly, joined, split
+from tidings.broker.control.interests import InterestTable, News
+from tidings.broker.control.link_state import LinkState, aged, nonsense
+from tidings.broker.effects import Effect, Warn
+from tidings.broker.frames import (
+    CONTROL_BYTES,
+    DISCARDED,
+    Ack,
+    ControlFrame,
+    Gossip,
+    Interests,
+    Links,
+    Pull,
+)
+from tidings.broker.sending.link import Link
+from tidings.broker.sending.transmitter import Transmitter
+from tidings.broker.settings import Settings
+from tidings.broker.strategies import Strategies
+from tidings.broker.waiting import WaitingRoom
+from tidings.routing.base import View
+
+INSIST_EVERY_S = 0.1  # a link that exceeds one budget after the other floods no faster than that
+
+
+class Exchange:
+    """What one broker knows of the others, and what it tells them."""
+
+    def __init__(
+        self,
+        view: View,
+        settings: Settings,
+        transmitter: Transmitter,
+        strategies: Strategies,
+        waiting: WaitingRoom,
+        incarnation: int,
+        plan: Callable[[], None],
+    ) -> None:
+        """`plan()` is called whenever `next_at` has another answer."""
+        self.interests = InterestTable(view.me, incarnation)
+        self._view, self._batch_s, self._plan = view, settings.batch_s, plan
+        self._transmitter, self._links = transmitter, transmitter.links
+        self._strategies, self._waiting = strategies, waiting
+        lifetime_s = settings.report_lifetime_s if settings.estimates == "measured" else inf
+        self._link_state = LinkState(view, incarnation, settings.advertise_change, lifetime_s)
+        self._link_state.neighbours_changed((), tuple(self._links))
+        self._assembly = Assembly()
+        self._share_at = inf
+        self._insist = False  # on the next report of our links, however small the change
+        self._insisted_at = -inf
+
+    # ---- what comes in
+
+    def receive(self, link: Link, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
+        self._transmitter.send(link, Ack(frame.transmission), effects)
+        if link.seen.repeated(frame.transmission, now):
+            link.count(DISCARDED, CONTROL_BYTES)
+            return
+        match frame:
+            case Links():
+                self._hear_links(link, frame, now, effects)
+            case Gossip():
+                self._hear_gossip(link, frame, now)
+            case Interests():
+                if parts := self._assembly.gather(frame):
+                    self._hear_interests(link, parts, now, effects)
+            case Pull():
+                self._tell_interests(link, frame.origin, now, effects)
+
+    def _hear_links(self, link: Link, frame: Links, now: float, effects: list[Effect]) -> None:
+        me, origin = self._view.me, frame.origin
+        if warning := nonsense(frame, me, self._links):
+            effects.append(Warn(warning))
+        before, report = self._view.links.get(origin, {}), aged(frame, link.delay_s)
+        if not self._link_state.apply(report, now):
+            return
+        self._plan()
+        if self._view.links[origin].keys() - before.keys():
+            self._waiting.hasten(now)  # there may be a path now
+        if origin in self._links:
+            self._links[origin].heard(dict(report.links).get(me))
+        self._spread(report, link.neighbour, now, effects)
+        if self._strategies.talking:
+            self.share_soon(now)  # what routers say may follow from it
+
+    def _hear_gossip(self, link: Link, gossip: Gossip, now: float) -> None:
+        """A neighbour's router speaks to ours; of a strategy unknown here there is none."""
+        self._strategies.get(gossip.strategy)
+        router = self._strategies.talking.get(gossip.strategy)
+        if router is not None:
+            router.hear(link.neighbour, gossip.news, gossip.transmission, self._view)
+            self.share_soon(now)
+
+    def _hear_interests(
+        self, link: Link, parts: list[Interests], now: float, effects: list[Effect]
+    ) -> None:
+        """A change of another broker's subscriptions has come in."""
+        news = self.interests.apply(joined(parts))
+        if news is News.NEW:
+            for part in parts:
+                self._spread(part, link.neighbour, now, effects)
+        elif news is News.GAP:
+            self._transmitter.tell(link, Pull(0, parts[0].origin), now, effects)
+
+    # ---- what goes out
+
+    def share_soon(self, now: float) -> None:
+        """Something has changed that the others should hear of."""
+        self._share_at = min(self._share_at, now + self._batch_s)
+        self._plan()
+
+    def insist(self, now: float) -> None:
+        """A source must hear at once how our links are: one exceeds what a message allows it."""
+        self._insist = True
+        self._share_at = min(self._share_at, max(now, self._insisted_at + INSIST_EVERY_S))
+        self._plan()
+
+    def serve(self, now: float) -> None:
+        """Somebody subscribes here."""
+        self._link_state.serve()
+        self.share_soon(now)
+
+    def neighbours_changed(self, now: float) -> None:
+        """A link went up or down."""
+        self._link_state.neighbours_changed(
+            tuple(neighbour for neighbour, link in self._links.items() if link.up),
+            tuple(neighbour for neighbour, link in self._links.items() if not link.up),
+        )
+        self.share_soon(now)
+
+    def introduce(self, link: Link, now: float, effects: list[Effect]) -> None:
+        """Tell a neighbour all that is known: it may have missed any of it."""
+        for links in self._link_state.all(now):
+            self._transmitter.tell(link, links, now, effects)
+        for origin in self.interests.origins():
+            self._tell_interests(link, origin, now, effects)
+        for name, router in self._strategies.talking.items():
+            if news := router.introduction(self._view):
+                self._transmitter.tell(link, Gossip(0, name, news), now, effects)
+
+    def next_at(self) -> float:
+        """When something is to be told, or to be forgotten."""
+        return min(self._share_at, self._link_state.renew_at(), self._link_state.expires_at)
+
+    def catch_up(self, advertise: bool, now: float, effects: list[Effect]) -> None:
+        """Forget what is too old, and tell what is due; `advertise`: it is time for our links."""
+        self._link_state.expire(now)
+        if advertise or min(self._share_at, self._link_state.renew_at()) <= now:
+            self._share(now, effects)
+
+    def _share(self, now: float, effects: list[Effect]) -> None:
+        """Tell the overlay what changed here, all at once."""
+        self._share_at = inf
+        estimates = {n: e for n, link in self._links.items() if link.up and (e := link.estimate)}
+        links = self._link_state.advertise(estimates, now, self._insist)
+        if self._insist:
+            self._insist, self._insisted_at = False, now
+        if links is not None:
+            self._spread(links, "", now, effects)
+            for neighbour, estimate in links.links:
+                self._links[neighbour].advertised(estimate)
+        if changes := self.interests.changes():
+            for part in split(changes):
+                self._spread(part, "", now, effects)
+        for name, router in self._strategies.talking.items():
+            if news := router.news(self._view):
+                self._spread(Gossip(0, name, news), "", now, effects)
+
+    def _tell_interests(self, link: Link, origin: str, now: float, effects: list[Effect]) -> None:
+        if whole := self.interests.whole(origin):
+            for part in split(whole):
+                self._transmitter.tell(link, part, now, effects)
+
+    def _spread(
+        self, frame: Interests | Links | Gossip, heard_from: str, now: float, effects: list[Effect]
+    ) -> None:
+        for neighbour, link in self._links.items():
+            if link.up and neighbour != heard_from:
+                self._transmitter.tell(link, frame, now, effects)
