@@ -426,7 +426,6 @@ def rounds(folder: Path, emulated: bool, full: bool, *effects: list[Effect]) -> 
         store.full = full
         for one in effects:
             driver.carry_out(one, clock())
-            driver.settle()
             await asyncio.sleep(0.005)
         driver.close()
         trace.close()

@@ -1,8 +1,10 @@
 """How does a state machine run in the real world? Inputs in, effects carried out, one timer.
 
-All that one read brings is given to the broker first; then what it wants stored is committed, what
-it wants sent is written, once per link and once per client, and the timer is set. Nothing is
-awaited, so rounds never overlap, and no frame leaves, emulated links included, before the commit.
+All that one read brings is one round. It is given to the broker first; then what the broker wants
+stored is committed, what it wants sent is written, once per link and once per client, and the timer
+is set. What is carried out while no round is open is a round of its own, so a caller cannot leave
+one unfinished. Nothing is awaited, so rounds never overlap, and no frame leaves, emulated links
+included, before the commit.
 
 If the disk takes no more, the round is not carried out: all links are cut, so that nothing is
 acknowledged that was not stored, neighbours keep what is theirs, and the broker is to end.
@@ -30,6 +32,23 @@ LATE_S = 0.002  # a timer that fires later than this says that the process was h
 log = logging.getLogger("tidings.store")
 
 
+class Round:
+    """While it is open, what is carried out is settled only at its end; then always."""
+
+    __slots__ = ("_settle", "is_open")
+
+    def __init__(self, settle: Callable[[], None]) -> None:
+        self._settle, self.is_open = settle, False
+
+    def __enter__(self) -> None:
+        assert not self.is_open, "rounds never overlap"
+        self.is_open = True
+
+    def __exit__(self, *problem: object) -> None:
+        self.is_open = False
+        self._settle()
+
+
 class Driver:
     """One broker, and the world that carries out its effects."""
 
@@ -49,6 +68,7 @@ class Driver:
         self._deliveries, self._deliver = deliveries, deliveries.add
         self._store, self._fail, self.failed = store, fail, False
         self._warnings = RateLimitedWarnings(logging.getLogger("tidings.broker"), clock)
+        self.round = Round(self._settle)
         self._dirty: list[Wire] = []
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -60,7 +80,7 @@ class Driver:
         return wire
 
     def carry_out(self, effects: list[Effect], now: float) -> None:
-        """Do what the broker wants, in its order; `settle` must follow in the same round."""
+        """Do what the broker wants, in its order; then settle, unless a round is open."""
         rows = self._rows
         for effect in effects:
             if type(effect) is Record:  # by far the most
@@ -77,8 +97,10 @@ class Driver:
                 self._warnings.warn(effect.text)
             else:
                 assert_never(effect)
+        if not self.round.is_open:
+            self._settle()
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """The end of a round: store, then write what was gathered, and set the timer."""
         if self._store.urgent and not self.commit():
             return
@@ -105,22 +127,19 @@ class Driver:
             return False
         return True
 
-    # ---- inputs that are a round of their own
+    # ---- inputs
 
     def link_up(self, neighbour: str) -> None:
         now = self.clock()
         self.carry_out(self.broker.link_up(neighbour, now), now)
-        self.settle()
 
     def link_down(self, neighbour: str) -> None:
         now = self.clock()
         self.carry_out(self.broker.link_down(neighbour, now), now)
-        self.settle()
 
     def link_ready(self, neighbour: str, room_bytes: float) -> None:
         now = self.clock()
         self.carry_out(self.broker.link_ready(neighbour, room_bytes, now), now)
-        self.settle()
 
     def close(self) -> None:
         """The broker ends in good order."""
@@ -153,4 +172,3 @@ class Driver:
             return
         self._timer, self._wake_at, self._excused = None, inf, False
         self.carry_out(self.broker.tick(now), now)
-        self.settle()

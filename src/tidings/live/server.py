@@ -134,7 +134,6 @@ class LiveBroker:
         if stored:
             logger.info("%d stored messages are taken up", len(stored))
         self.driver.carry_out(self.broker.restore(stored, now), now)
-        self.driver.settle()
 
     def _bad_store(self, error: StoreError) -> ConfigError:
         config = self._config

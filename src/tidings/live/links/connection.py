@@ -81,16 +81,16 @@ class LinkConnection(asyncio.Protocol):
     def _take(self, frames: list[Hello | Frame]) -> None:
         """All frames of a read, in one round."""
         driver = self._driver
-        for frame in frames:
-            if isinstance(frame, Hello):
-                self._greet(frame)
-            elif self._wire is None:
-                raise WireError("it begins with another frame than Hello")
-            else:
-                now = driver.clock()
-                effects = driver.broker.receive(self._wire.neighbour, frame, now)
-                driver.carry_out(effects, now)
-        driver.settle()
+        with driver.round:
+            for frame in frames:
+                if isinstance(frame, Hello):
+                    self._greet(frame)
+                elif self._wire is None:
+                    raise WireError("it begins with another frame than Hello")
+                else:
+                    now = driver.clock()
+                    effects = driver.broker.receive(self._wire.neighbour, frame, now)
+                    driver.carry_out(effects, now)
 
     def _count_unknown(self, size_bytes: int) -> None:
         self._unknown_bytes += size_bytes

@@ -109,13 +109,13 @@ class Logs:
     def start(self, driver: Driver) -> None:
         """Subscribes for them, and writes from now on."""
         now = self._clock()
-        for entry in self.by_name.values():
-            if cut_bytes := entry.kept.cut_bytes:
-                words = "log %s: %d bytes that a crash had left unfinished are cut off"
-                logger.warning(words, entry.config.name, cut_bytes)
-            driver.carry_out(driver.broker.subscribe(entry.wish, now), now)
-            self._flushers.append(asyncio.create_task(self._keep_flushing(entry, driver)))
-        driver.settle()
+        with driver.round:
+            for entry in self.by_name.values():
+                if cut_bytes := entry.kept.cut_bytes:
+                    words = "log %s: %d bytes that a crash had left unfinished are cut off"
+                    logger.warning(words, entry.config.name, cut_bytes)
+                driver.carry_out(driver.broker.subscribe(entry.wish, now), now)
+                self._flushers.append(asyncio.create_task(self._keep_flushing(entry, driver)))
 
     async def stop(self) -> None:
         """All that was logged is on the disk when this returns."""
@@ -147,7 +147,6 @@ class Logs:
         logger.error(words, entry.config.name, entry.kept.stopped)
         now = self._clock()
         driver.carry_out(driver.broker.unsubscribe(entry.wish.id, now), now)
-        driver.settle()
 
     def _close(self) -> None:
         for entry in self.by_name.values():

@@ -93,13 +93,13 @@ class MqttFront:
     def handle(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
         """Serves all that one read brought, as one round."""
         self._deliveries.publisher = connection
-        try:
-            self._serve(connection, requests, now)
-        except WireError as fault:
-            self._serve(connection, connection.session.close(fault.code, fault.problem), now)
-        connection.answer()
-        connection.flush()
-        self.driver.settle()
+        with self.driver.round:
+            try:
+                self._serve(connection, requests, now)
+            except WireError as fault:
+                self._serve(connection, connection.session.close(fault.code, fault.problem), now)
+            connection.answer()
+            connection.flush()
         self._deliveries.publisher = None
 
     def _serve(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
