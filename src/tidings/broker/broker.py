@@ -42,6 +42,7 @@ from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
 from tidings.broker.waiting import LAST_TRY, WaitingRoom
+from tidings.core.cache import BoundedCache
 from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.memory import Memory
@@ -52,7 +53,7 @@ from tidings.core.trace import Delivered, Dropped, Published, Reason
 from tidings.routing.base import Route, View
 from tidings.routing.options import Foresight
 
-REMEMBERED_TOPICS = 10_000  # whose default contract is kept: topics are endless, memory is not
+REMEMBERED_TOPICS = 10_000  # whose default contract is kept
 
 
 class Broker:
@@ -91,7 +92,7 @@ class Broker:
         self._exchange = self._upkeep.exchange
         self._interests = self._exchange.interests
         self._delivered = Memory(settings.remember_s)
-        self._defaults: dict[str, Contract] = {}
+        self._defaults = BoundedCache[str, Contract](REMEMBERED_TOPICS)
 
     # ---- inputs from clients
 
@@ -149,9 +150,7 @@ class Broker:
         contract = self._defaults.get(topic)
         if contract is None:
             fitting = (p.contract for p in self.settings.policies if matches(p.topic, topic))
-            contract = next(fitting, BEST_EFFORT)
-            if len(self._defaults) < REMEMBERED_TOPICS:
-                self._defaults[topic] = contract
+            contract = self._defaults.keep(topic, next(fitting, BEST_EFFORT))
         return contract
 
     # ---- inputs from links

@@ -13,6 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from tidings.broker.frames import Interests
+from tidings.core.cache import BoundedCache
 from tidings.core.contract import Contract, Destination, Subscription, destination
 from tidings.core.matching import MatchingIndex, TopicPlan
 from tidings.core.message import Message, attributes
@@ -41,16 +42,14 @@ class Wanted(Struct, frozen=True):
     takes_late: bool  # every local subscription takes a late message
     durable: bool  # some other broker's subscription must not miss it
     remote: tuple[tuple[str, tuple[Contract, ...]], ...]
-    owed: dict[Contract, tuple[Destination, ...]]  # by the publisher's contract, as it is needed
+    owed: BoundedCache[Contract, tuple[Destination, ...]]  # by the publisher's contract
 
     def destinations(self, contract: Contract) -> tuple[Destination, ...]:
         """What a message under this contract owes to other brokers."""
         known = self.owed.get(contract)
         if known is None:
-            known = tuple(destination(b, contract, list(wishes)) for b, wishes in self.remote)
-            if len(self.owed) >= PLANNED_CONTRACTS:
-                self.owed.clear()
-            self.owed[contract] = known
+            owed = tuple(destination(b, contract, list(wishes)) for b, wishes in self.remote)
+            known = self.owed.keep(contract, owed)
         return known
 
 
@@ -72,7 +71,7 @@ class InterestTable:
         self._subscriptions: list[Subscription | None] = []
         self._free_keys: list[int] = []
         self._origins = {me: _Origin(incarnation)}
-        self._plans: dict[str, tuple[TopicPlan, Wanted]] = {}
+        self._plans = BoundedCache[str, tuple[TopicPlan, Wanted]](PLANNED_TOPICS)
         self._added: dict[str, Subscription] = {}
         self._removed: dict[str, None] = {}
 
@@ -153,10 +152,8 @@ class InterestTable:
         planned = self._plans.get(message.topic)
         if planned is None:
             plan = self._index.plan(message.topic)
-            planned = (plan, self._who([int(key) for key in plan.unconditional]))
-            if len(self._plans) >= PLANNED_TOPICS:
-                self._plans.clear()
-            self._plans[message.topic] = planned
+            wanted = self._who([int(key) for key in plan.unconditional])
+            planned = self._plans.keep(message.topic, (plan, wanted))
         plan, wanted = planned
         if plan.conditional:
             return self._who([int(key) for key in plan.match(attributes(message))])
@@ -177,7 +174,7 @@ class InterestTable:
             takes_late=all(s.contract.late == "deliver" for s in local),
             durable=any(s.contract.durable for s in found if s.broker != self._me),
             remote=tuple((broker, tuple(wishes)) for broker, wishes in sorted(remote.items())),
-            owed={},
+            owed=BoundedCache(PLANNED_CONTRACTS),
         )
 
     # ---- the index

@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tidings.broker.strategies import Strategies
+from tidings.core.cache import BoundedCache
 from tidings.core.graphs.paths import BrokerPath, shortest_from
 from tidings.core.links.outlook import Outlook, outlook
 from tidings.core.message import Parcel
@@ -26,7 +27,8 @@ class LinkProspects:
     def __init__(self, neighbour: str, view: View, strategies: Strategies) -> None:
         self._neighbour, self._view, self._strategies = neighbour, view, strategies
         self._known: dict[tuple[str, str], Outlook | None] = {}  # by strategy and destination
-        self._planned: dict[BrokerPath, Outlook | None] = {}  # by the rest of a plan's path
+        # By the rest of a plan's path.
+        self._planned = BoundedCache[BrokerPath, Outlook | None](MOST_PLANNED)
         self._plan: tuple[BrokerPath, ...] = ()  # of the parcel that was last asked about ...
         self._rests: dict[str, BrokerPath] = {}  # ... and its paths from here, by destination
         self._version = -1
@@ -42,13 +44,13 @@ class LinkProspects:
 
     def outlook(self, parcel: Parcel, destination: str) -> Outlook | None:
         if self._version != self._view.version:
-            self._known, self._planned, self._version = {}, {}, self._view.version
+            self._known.clear()
+            self._planned.clear()
+            self._version = self._view.version
         if parcel.plan and (rest := self._rest(parcel.plan, destination)):
-            if rest not in self._planned:
-                if len(self._planned) >= MOST_PLANNED:
-                    self._planned.clear()
-                self._planned[rest] = self._sum(rest)
-            return self._planned[rest]
+            if rest in self._planned:
+                return self._planned[rest]
+            return self._planned.keep(rest, self._sum(rest))
         key = (parcel.strategy, destination)
         if key not in self._known:
             self._known[key] = self._sum(self._path(*key))
