@@ -58,7 +58,7 @@ MISTAKES: list[tuple[str, Any, str, str]] = [
     ("links.processing_ms", -1, "links.processing_ms", ">= 0"),
     ("links.ack", "never", "links.ack", "travels"),
     ("broker.strategy", "magic", "broker.strategy", "d-tree, dcrd, direct"),
-    ("broker.transmissions", 0, "broker.transmissions", "from 1"),
+    ("broker.transmissions", 0, "broker.transmissions", "int >= 1"),
     ("broker.estimates", "guessed", "broker.estimates", "pinned"),
     ("broker.trace", "all", "broker.trace", "outcomes"),
     ("broker.policies", [], "broker.policies", "[[policy]]"),

@@ -13,7 +13,8 @@ from msgspec import Meta, Struct
 
 from tidings.core.contract import Subscription
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.message import HEADER_BYTES, Envelope, Whole
+from tidings.core.message import HEADER_BYTES, Envelope
+from tidings.core.ranges import Whole
 from tidings.core.trace import CARRIED_KINDS
 
 CONTROL_BYTES = 64  # nominal size of a frame that carries neither a message nor gossip

@@ -8,24 +8,23 @@ it, and the trace judges by it.
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from tidings.core.errors import ConfigError
+from tidings.core.ranges import NotNegative, Ratio, Whole
 
 Late = Literal["deliver", "drop"]
-Amount = Annotated[float, Meta(ge=0)]
-Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Contract(Struct, frozen=True, array_like=True, gc=False):
     """A promise asked for: all of it optional, so that the default promises best effort."""
 
-    deadline_s: Amount = inf  # age at which the message is late, end to end
-    price: Amount = 1.0  # earned when it is delivered in time
-    reliability: Share = 0.0  # least probability of arrival, for strategies that honour it
-    availability: Share = 0.0  # least probability that some path exists, likewise
+    deadline_s: NotNegative = inf  # age at which the message is late, end to end
+    price: NotNegative = 1.0  # earned when it is delivered in time
+    reliability: Ratio = 0.0  # least probability of arrival, for strategies that honour it
+    availability: Ratio = 0.0  # least probability that some path exists, likewise
     late: Late = "deliver"  # what becomes of a message that is late
     durable: bool = False
     strategy: str = ""  # name in ROUTERS; empty: the broker's default
@@ -72,18 +71,18 @@ def subscription_id(broker: str, client: str, topic_filter: str) -> str:
 class Group(Struct, frozen=True, array_like=True, gc=False):
     """Subscriptions at one broker that share a deadline: what scheduling needs of them."""
 
-    deadline_s: Amount
-    count: Annotated[int, Meta(ge=0, le=2**63 - 1)]
-    price: Amount  # summed over the group
+    deadline_s: NotNegative
+    count: Whole
+    price: NotNegative  # summed over the group
 
 
 class Destination(Struct, frozen=True, array_like=True, gc=False):
     """A broker that a message is owed to, and for whose sake."""
 
     broker: str
-    expires_s: Amount  # age after which nobody there takes the message; inf: late is welcome
+    expires_s: NotNegative  # age after which nobody there takes the message; inf: late is welcome
     groups: tuple[Group, ...]
-    availability: Share = 0.0  # the highest that anybody there, or the publisher, asks for
+    availability: Ratio = 0.0  # the highest that anybody there, or the publisher, asks for
 
     @property
     def deadline_s(self) -> float:

@@ -18,19 +18,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from math import inf
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from tidings.core.contract import BEST_EFFORT, Amount, Contract, Destination
+from tidings.core.contract import BEST_EFFORT, Contract, Destination
+from tidings.core.ranges import Finite, NotNegative, Whole
 
 HEADER_BYTES = 32  # nominal: length, tag, transmission, age and list heads; equal in both worlds
 MOST_RESTARTS = 1 << 30  # counted; a neighbour may claim any number
-
-# What comes over the wire must fit into a column of the trace.
-Whole = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Message(Struct, frozen=True, array_like=True, gc=False):
@@ -54,15 +52,15 @@ class Budget(Struct, frozen=True, array_like=True, gc=False):
     deadline is in danger (Harmony, section 2.2)."""
 
     destination: str  # where the path ends
-    share_s: Amount  # the margin's part of each link
-    expected_s: tuple[Amount, ...]  # of each link, when the margin was divided
+    share_s: NotNegative  # the margin's part of each link
+    expected_s: tuple[NotNegative, ...]  # of each link, when the margin was divided
 
 
 class Envelope(Struct, frozen=True, array_like=True, gc=False):
     """A message on its way: the part that changes at each hop."""
 
     message: Message
-    age_s: Annotated[float, Meta(ge=0, le=1e9)]  # when it was put on the link
+    age_s: Finite  # when it was put on the link
     destinations: tuple[Destination, ...]  # still owed, by this copy
     path: tuple[str, ...]  # brokers that have held it, the publisher's first
     strategy: str

@@ -4,15 +4,11 @@ scenario and in a live broker's configuration."""
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from tidings.core.contract import Contract, Late, TopicPolicy
-
-Positive = Annotated[float, Meta(gt=0)]
-NotNegative = Annotated[float, Meta(ge=0)]
-Ratio = Annotated[float, Meta(ge=0, le=1)]
+from tidings.core.ranges import NotNegative, Positive, Ratio
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -16,7 +16,8 @@ from tidings.core.errors import ConfigError, FilterError
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.model import LearnedLink
 from tidings.core.links.weather import Conditions
-from tidings.core.policy import NotNegative, Policy, Positive, Ratio
+from tidings.core.policy import Policy
+from tidings.core.ranges import NotNegative, Positive, Ratio
 from tidings.core.topic import check_filter
 from tidings.files.link_model import read_link_model
 from tidings.files.toml import read_toml

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from tidings.core.ranges import Finite
 
 # How long will a message take from one broker to another if it is sent at that instant? Infinitely
 # long, if the link or the other broker fails. Only a simulator can tell.
@@ -17,18 +19,21 @@ class DcrdOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     order: Literal["theorem-1", "exact"] = "exact"  # exact: a failed attempt costs what it costs
     filter: Literal["last-resort", "paper"] = "last-resort"  # of neighbours expected to be late
-    tolerance: float = 0.01  # a smaller change of delay (relative) or ratio is no news
-    deadline_step_s: float = 0.0  # filter "paper" rounds deadlines up to this; 0: keeps them exact
+    tolerance: Finite = 0.01  # a smaller change of delay (relative) or ratio is no news
+    deadline_step_s: Finite = 0.0  # filter "paper" rounds deadlines up to this; 0: keeps them exact
 
 
 class HarmonyOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """`[broker.harmony]`: paths that are chosen at the source and follow the network."""
 
-    recheck_s: float = 30.0  # how often a better path is sought
-    improvement: float = 0.2  # a path is left for one that is better by this part of its delay
+    recheck_s: Annotated[float, Meta(gt=0, le=1e9)] = 30.0  # how often a better path is sought
+    # A path is left for one that is better by this part of its delay.
+    improvement: Annotated[float, Meta(ge=0, lt=1)] = 0.2
     reroute: bool = False  # a broker that gets no answer sends by its next best path at once
-    choices: int = 10  # shortest paths among which several are chosen; more if none are disjoint
-    most_paths: int = 4  # for one destination, whatever availability is asked for
+    # Shortest paths among which several are chosen; more if none are disjoint.
+    choices: Annotated[int, Meta(ge=2, le=1000)] = 10
+    # For one destination, whatever availability is asked for.
+    most_paths: Annotated[int, Meta(ge=1, le=8)] = 4
     failures: Literal["equal", "measured"] = "measured"  # of links and brokers; equal: all alike
 
 

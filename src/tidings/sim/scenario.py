@@ -14,10 +14,10 @@ from msgspec import Meta, Struct, field
 
 from tidings.broker.settings import Settings
 from tidings.core.contract import Contract, Late, subscription_id
-from tidings.core.policy import NotNegative, Policy, Positive, Ratio
+from tidings.core.policy import Policy
+from tidings.core.ranges import Count, NotNegative, Positive, Ratio
 from tidings.core.rng import Draws
 
-Count = Annotated[int, Meta(ge=1)]
 Pace = Annotated[float, Meta(gt=0, le=1e6)]  # per second; an endless pace would stop the clock
 Span = Annotated[float, Meta(ge=0, le=1e8)]  # three years in seconds, so that every run ends
 

@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tidings.core.errors import ConfigError, FilterError, PredicateError
-from tidings.core.policy import NotNegative, Positive
 from tidings.core.predicate import parse
+from tidings.core.ranges import NotNegative, Positive
 from tidings.core.topic import check_filter
 from tidings.core.trace import TABLES
 
