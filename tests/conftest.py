@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ("support.children", "support.forgiven")
+
 # On a busy machine a slow example says nothing about the code.
 settings.register_profile("tidings", deadline=None)
 settings.load_profile("tidings")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from support.children import start
 from support.sweeps import TINY_SCENARIO, a_spec
 
 from tidings.core.errors import ConfigError
@@ -109,7 +110,7 @@ def test_analyse_looks_at_its_folder_before_spark_starts(a_file: Path, tmp_path:
 def test_ctrl_c_ends_a_simulation_without_a_traceback(scenario: Path, tmp_path: Path) -> None:
     scenario.write_text(LONG_SCENARIO)
     traces = tmp_path / "traces"
-    process = subprocess.Popen(
+    process = start(
         [*TIDINGS, "simulate", str(scenario), "--traces", str(traces), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,6 +14,7 @@ from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
+from support.children import start
 from support.live import Overlay, PahoClient, an_overlay, eventually, free_ports
 
 from tidings.broker.settings import Settings
@@ -41,9 +42,7 @@ class BrokerProcess:
     def start(self) -> None:
         command = [sys.executable, "-m", "tidings", "broker", str(self._path), "--attached"]
         with self._said.open("w") as said, self._complained.open("w") as complained:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=said, stderr=complained
-            )
+            self.process = start(command, stdin=subprocess.PIPE, stdout=said, stderr=complained)
 
     def complaints(self) -> str:
         return self._complained.read_text()

@@ -2,16 +2,20 @@
 
 A pause of the machine falls on one run or another; a fault of the code falls on them all. Only what
 a pause can spoil is judged again: what must hold of every run is asserted while it is observed.
+What was forgiven is told at the end of the run, see `support.forgiven`.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
 
 ATTEMPTS = 3
+
+_forgiven: list[str] = []
 
 
 def in_real_time(observe: Callable[[int], T], judge: Callable[[T], None]) -> T:
@@ -23,9 +27,23 @@ def in_real_time(observe: Callable[[int], T], judge: Callable[[T], None]) -> T:
         seen = observe(attempt)
         try:
             judge(seen)
-        except AssertionError:
+        except AssertionError as failure:
+            _forgiven.append(f"attempt {attempt} of {ATTEMPTS}: {_first_line(failure)}")
             continue
         return seen
     seen = observe(ATTEMPTS)
     judge(seen)
     return seen
+
+
+def take_forgiven() -> list[str]:
+    """The attempts that failed since somebody asked last, each in one line."""
+    taken = _forgiven.copy()
+    _forgiven.clear()
+    return taken
+
+
+def _first_line(failure: AssertionError) -> str:
+    """What it says; where asserts say nothing by themselves, the assert."""
+    said = str(failure).partition("\n")[0]
+    return said or str(traceback.extract_tb(failure.__traceback__)[-1].line)

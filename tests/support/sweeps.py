@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.children import start
+
 TINY_SCENARIO = """
 [run]
 seconds = 3
@@ -58,7 +60,7 @@ def start_sweep(spec: Path, out: Path) -> subprocess.Popen[str]:
     """`tidings sweep` in a process of its own."""
     command = [sys.executable, "-c", RUN, str(spec), "--out", str(out), "--master", "local[2]"]
     pipe = subprocess.PIPE
-    return subprocess.Popen([*command, "--quiet"], stdout=pipe, stderr=pipe, text=True)
+    return start([*command, "--quiet"], stdout=pipe, stderr=pipe, text=True)
 
 
 def point_files(out: Path) -> list[Path]:

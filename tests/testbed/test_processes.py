@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.children import start
 from support.live import PahoClient, eventually, free_ports
 
 from tidings.core.trace import TABLES, arrow_schema
@@ -66,7 +67,7 @@ class Process:
 
     def __init__(self, *arguments: str) -> None:
         command = [sys.executable, "-m", "tidings", *arguments]
-        self.process = subprocess.Popen(
+        self.process = start(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

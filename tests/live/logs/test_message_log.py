@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.builders import a_message
+from support.children import start
 from support.live import PahoClient, an_overlay, eventually
 
 from tidings.core.contract import Contract
@@ -191,7 +192,7 @@ def test_a_killed_broker_loses_at_most_what_was_not_flushed(tmp_path: Path) -> N
         f'name = "b"\nmqtt_port = 0\ntraces = "{tmp_path}"\n'
         '[[log]]\nname = "all"\ntopic = "#"\nflush_s = 0.01\n'
     )
-    process = subprocess.Popen(
+    process = start(
         [sys.executable, "-m", "tidings", "broker", str(config), "--json"],
         stdout=subprocess.PIPE,
         text=True,

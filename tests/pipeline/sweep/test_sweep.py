@@ -17,6 +17,7 @@ import pytest
 import typer
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from support.children import start
 from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files, start_sweep
 from typer.testing import CliRunner
 
@@ -412,7 +413,7 @@ def test_sigterm_to_the_whole_group_ends_a_sweep_as_ctrl_c_does(
     spec, out = a_spec(tmp_path, "run.seed = { from = 1, count = 16 }", SLOWER), tmp_path / "out"
     command = [sys.executable, "-m", "tidings", "sweep", spec, "--out", out, "--master", "local[2]"]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    process = start(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
     wait_for(lambda: out.exists() and len(point_files(out)) >= points_before, process)
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGTERM)

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from support.children import start
 from support.live import PahoClient, an_overlay, eventually, free_ports
 from support.traces import a_delivery, a_publication, a_wish, tables_of, write_tables
 from typer.testing import CliRunner
@@ -183,7 +184,7 @@ def test_a_killed_watch_goes_on_and_every_window_is_there_once(
     times = ("--window-s", "5", "--watermark-s", "3", "--wait-s", "1", "--batch-rows", "250")
     command = [sys.executable, "-m", "tidings", "watch", str(traces), "--once", "--json", *times]
     command += ["--checkpoint", str(memory), "--master", "local[2]"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     eventually(lambda: finished_windows(memory) or process.poll() is not None, 200)
     process.send_signal(signal.SIGKILL)
     process.communicate()
