@@ -3,7 +3,7 @@
 PYTHON   ?= python3
 SCENARIO ?= scenarios/harmony.toml
 SECONDS  ?=
-WORKERS  ?= 2
+WORKERS  ?= 4
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -37,11 +37,13 @@ $(STAMP): requirements.lock pyproject.toml
 run: $(STAMP) ## a live overlay on this machine, until Ctrl-C [SECONDS=20] [SCENARIO=scenarios/harmony.toml]
 	@$(BIN)/tidings up "$(SCENARIO)" $(if $(SECONDS),--seconds $(SECONDS),--forever)
 
-# Tests that compare real delays run alone, after all others. Pytest's 5 means that none was found.
-test: $(STAMP) ## run all tests [WORKERS=2] [ARGS="-k word"]
+# Most tests wait, so there are more workers than cores; see tests/support/lanes.py. Tests that compare
+# real delays run after all others and two at a time, which leaves a processor free most of the time.
+# Pytest's 5 means that none was found.
+test: $(STAMP) ## run all tests [WORKERS=4] [ARGS="-k word"]
 	@failed=0; \
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not timing" $(ARGS) || failed=$$?; \
-	$(BIN)/python -m pytest -q -m timing $(ARGS) || { code=$$?; test $$code -eq 5 || failed=$$code; }; \
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m "not timing" $(ARGS) || failed=$$?; \
+	$(BIN)/python -m pytest -q -n 2 --dist loadscope -m timing $(ARGS) || { code=$$?; test $$code -eq 5 || failed=$$code; }; \
 	exit $$failed
 
 lint: $(STAMP) ## check style, types and the direction of imports

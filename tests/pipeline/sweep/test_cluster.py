@@ -20,7 +20,7 @@ from tidings.sim.world import simulate
 from tidings.traces import headline
 from tidings.traces.points import finished_points
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 WITHIN_S = 400.0  # a busy machine; a free one takes a tenth of it
 

@@ -1,0 +1,67 @@
+"""Which worker of pytest runs which tests? A file at a time, and all of Spark in the first worker.
+
+The tests of a file share what is dear to make, so a file stays whole. A Spark session is dearer
+still: its JVM is quick only after a minute of work, and larger than all other workers together.
+There are more workers than cores, as tests of processes wait for them most of their time; they
+begin early, so that nobody waits for the last of them in the end.
+
+`--dist loadgroup` would take the groups of tests from their ids, where pytest 9.2 has none any
+more: without a word, it then starts Spark in every worker.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+# As they are written in the files: whoever distributes tests has only their ids.
+SPARK = ('xdist_group("spark")',)
+PROCESSES = ("import subprocess", "support.standalone", "support.triangle", "support.two_worlds")
+
+
+class Lanes(LoadScopeScheduling):
+    """A worker takes the next file for it; the first one helps the others when Spark's are done."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0]
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if (file := self._next(node)) is not None:
+            self.workqueue.move_to_end(file, last=False)
+            super()._assign_work_unit(node)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        if self._next(node) is None:
+            node.shutdown()  # as soon as it has run what it was given
+        else:
+            super()._reschedule(node)
+
+    def _next(self, node: WorkerController) -> str | None:
+        """The file that a worker should take, if there is one for it."""
+        of_spark = [file for file in self.workqueue if self._has(file, SPARK)]
+        if of_spark and self._is_first(node):
+            return of_spark[0]
+        others = [file for file in self.workqueue if file not in of_spark]
+        waiting = [file for file in others if self._has(file, PROCESSES)]
+        return next(iter(waiting + others), None)
+
+    def _is_first(self, node: WorkerController) -> bool:
+        """Of those that still work: another one takes over when a worker has died."""
+        return node is next((each for each in self.nodes if not each.shutting_down), None)
+
+    def _has(self, file: str, words: tuple[str, ...]) -> bool:
+        text = _text(self.config.rootpath / file)
+        return any(word in text for word in words)
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> Lanes | None:
+    return Lanes(config, log) if config.getvalue("dist") == "loadscope" else None
