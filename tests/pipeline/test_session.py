@@ -2,11 +2,13 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,6 +19,7 @@ from tidings.core.errors import ConfigError
 from tidings.pipeline.session import (
     LOOPBACK,
     TASK_TRIES,
+    _interrupts_wait,
     _with_tries,
     spark_session,
     task_tries,
@@ -108,6 +111,17 @@ def test_settings_of_spark_are_given_as_to_spark_submit() -> None:
 def test_a_setting_that_spark_would_pass_over_is_refused(wrong: str) -> None:
     with pytest.raises(ConfigError, match=r"accepted is: spark\.some\.name=value"):
         spark_settings([wrong])
+
+
+@pytest.mark.parametrize("before", [signal.SIG_IGN, signal.default_int_handler])
+def test_what_ctrl_c_meant_before_spark_started_it_means_afterwards(before: Any) -> None:
+    usual = signal.signal(signal.SIGINT, before)
+    try:
+        with _interrupts_wait():
+            signal.signal(signal.SIGINT, print)  # as Spark does
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_the_archive_for_executors_is_a_package_that_python_can_import(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ def _start_java(settings: SparkConf) -> None:
 def _interrupts_wait() -> Iterator[None]:
     """Ctrl-C, and SIGTERM where it means the same, count at the end; a second one counts at once.
 
-    Python's own handlers are back afterwards, not the one that Spark puts in their place.
+    The handlers of before are back afterwards, not the one that Spark puts in their place: who was
+    started in the background, to ignore Ctrl-C, still does.
     """
     if current_thread() is not main_thread():  # only that one may handle signals
         yield
@@ -130,8 +131,9 @@ def _interrupts_wait() -> Iterator[None]:
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, before[number])
+        for number, handler in before.items():
+            if handler is not None:  # else it is not Python's, and cannot be put back
+                signal.signal(number, handler)
     if waiting:
         raise KeyboardInterrupt
 
