@@ -29,7 +29,7 @@ from math import inf
 
 from msgspec import Struct
 
-from tidings.core.policy import NotNegative, Positive, Ratio
+from tidings.core.ranges import NotNegative, Positive, Ratio
 from tidings.core.rng import Draws
 
 LEAST_OF_MEAN = 0.01  # no frame is sent at more than a hundred times the mean pace
