@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
@@ -63,5 +64,6 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+@pytest.hookimpl(optionalhook=True)  # not asked for where xdist is switched off
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Lanes | None:
     return Lanes(config, log) if config.getvalue("dist") == "loadscope" else None
