@@ -174,9 +174,9 @@ def test_a_filter_with_very_many_levels_is_no_deeper_recursion():
 
 def test_a_row_is_copied_a_logarithmic_number_of_times(monkeypatch):
     copied = []
-    run = shapes.Run
+    run = shapes.SortedRun
     monkeypatch.setattr(
-        shapes, "Run", lambda sides, rows: copied.append(len(rows.keys)) or run(sides, rows)
+        shapes, "SortedRun", lambda sides, rows: copied.append(len(rows.keys)) or run(sides, rows)
     )
     index, count = MatchingIndex(), 100 * filters.FRESH_LIMIT
     for key in range(count):  # a message between any two changes: the worst case for laziness

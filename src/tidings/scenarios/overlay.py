@@ -74,7 +74,7 @@ class Transit(TransitStub, Parameters, frozen=True):
         return transit_stub(self, site.draws, site.source)
 
 
-class Harmony(Parameters, frozen=True):
+class HarmonyTestbed(Parameters, frozen=True):
     """The testbed is as it is: no parameters."""
 
     def build(self, site: Site) -> Topology:
@@ -121,7 +121,7 @@ GENERATORS: Mapping[str, type[Parameters]] = {
     "random-degree": RandomDegree,
     "layered": Layered,
     "transit-stub": Transit,
-    "harmony": Harmony,
+    "harmony": HarmonyTestbed,
     "listed": Listed,
     "gml": Gml,
     "rtt": Rtt,

@@ -43,7 +43,7 @@ class Column:
         return limits > number if self.below else limits <= number
 
 
-class Run:
+class SortedRun:
     """A table of conjunctions of one shape."""
 
     __slots__ = ("_alive", "_codes", "_columns", "_keys", "_starts", "dead")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tidings.core.matching.conjunctions import Conjunction, Shape
 from tidings.core.matching.rows import Constants, Keys, Rows, joined, rows_of
-from tidings.core.matching.runs import Run
+from tidings.core.matching.runs import SortedRun
 from tidings.core.predicate import Attributes
 
 GROWTH = 4  # 100,000 rows stand in at most nine runs, each costing some microseconds a message
@@ -26,7 +26,7 @@ class ShapeTable:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self._sides = [side for _, side in shape.bounds]
-        self._runs: list[Run] = []
+        self._runs: list[SortedRun] = []
 
     def __len__(self) -> int:
         return sum(len(run) - run.dead for run in self._runs)
@@ -56,8 +56,8 @@ class ShapeTable:
     def _renew(self, place: int) -> None:
         living = self._runs.pop(place).living()
         if len(living.keys):
-            self._runs.insert(place, Run(self._sides, living))
+            self._runs.insert(place, SortedRun(self._sides, living))
 
     def _append(self, rows: Rows) -> None:
         if len(rows.keys):
-            self._runs.append(Run(self._sides, rows))
+            self._runs.append(SortedRun(self._sides, rows))
