@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from support.children import start
 from support.live import PahoClient, eventually, free_ports
 
@@ -396,3 +397,22 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_broker_that_died_before_the_run_began_is_reported(tmp_path: Path) -> None:
+    config = BrokerConfig(name="n1", mqtt_port=0, traces=str(tmp_path))
+    broker = BrokerProcess(config, tmp_path / "n1.toml")
+
+    async def begin_without_it() -> None:
+        await broker.start(incarnation=1)
+        assert broker._process is not None
+        broker._process.kill()
+        await broker._process.wait()
+        broker.begin(time.time())
+        broker.check()
+
+    with (
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        pytest.raises(BrokerDied, match="exit code -9"),
+    ):
+        runner.run(begin_without_it())

@@ -91,7 +91,8 @@ class BrokerProcess:
         """Tells it when the run began: emulated faults are timed from then."""
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"started_at": started_at}).encode() + b"\n")
+        if not self._process.stdin.is_closing():  # it is if the broker has died; see `check`
+            self._process.stdin.write(json.dumps({"started_at": started_at}).encode() + b"\n")
 
     def check(self) -> None:
         """Raises `BrokerDied` if it ended by itself."""
