@@ -1,7 +1,8 @@
 """The broker: a state machine without I/O that both worlds run.
 
-Named inputs and the time go in, a list of effects comes out, to be carried out in that order. A
-message passes through it in one straight line:
+Named inputs and the time go in, a list of effects comes out, to be carried out in that order.
+
+The straight line of a message:
 
     interests       who wants it?                 local → Deliver(subscriptions, message)
     routing         where next?                   → hops: a neighbour and the destinations it serves
@@ -9,9 +10,11 @@ message passes through it in one straight line:
     contract        is it still worth carrying?   no → Record(Dropped(reason))
     retransmission  wait for the answer           → Send(Data); no ACK in time → ask routing again
 
-A broker acknowledges on receipt (a durable message when it is stored) and answers for the message
-from then on. There is one timer: a world calls `tick` when `wake_at` says so (earlier or later does
-no harm but to punctuality).
+Who answers for it: a broker acknowledges on receipt (a durable message when it is stored) and
+answers for the message from then on.
+
+Time: there is one timer. A world calls `tick` when `wake_at` says so; earlier or later does no harm
+but to punctuality.
 """
 
 from __future__ import annotations
@@ -319,14 +322,14 @@ class Broker:
     def _give_up(
         self, parcel: Parcel, neighbour: str, reason: str, now: float, effects: list[Effect]
     ) -> None:
-        """A neighbour cannot be reached: does the strategy know another way?"""
+        """A neighbour cannot be reached: does the strategy know another path?"""
         parcel = parcel.given_up_on(self.name, neighbour)
         router = self._strategies.get(parcel.strategy)
         assert router is not None, "it has routed this parcel before"
         route = router.reroute(parcel, neighbour, self._view, now)
         self._follow(route, parcel, reason, now, effects)
 
-    # ---- no way for now
+    # ---- no path for now
 
     def _wait(
         self,

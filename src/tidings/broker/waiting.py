@@ -1,6 +1,6 @@
-"""Where do parcels wait to which no way is known just now?
+"""Where do parcels wait for which no path is known just now?
 
-Durable messages, and with `exhausted = "retry"` those that have tried every way, are routed afresh
+Durable messages, and with `exhausted = "retry"` those that have tried every path, are routed afresh
 after a while, the older the more rarely, until they are late for everybody. A link that comes up,
 here or anywhere, makes all of them try soon.
 
@@ -18,7 +18,7 @@ from tidings.core.message import Parcel
 
 LONGEST_PAUSE = 32.0  # times the shortest
 PAUSE_PER_AGE = 0.5  # so that a message's tries grow rarer by the same factor each time
-LAST_TRY = 0.75  # of what receivers remember; the rest is for the way: travel, queues and repeats
+LAST_TRY = 0.75  # of what receivers remember; the rest is for travel, queues and repeats
 
 
 class WaitingRoom:

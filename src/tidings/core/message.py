@@ -1,9 +1,9 @@
 """A message, which never changes, and the envelope, which carries the story of its travel.
 
-Deadlines travel as age, not as clock times: an envelope says how old its message is, each hop adds
-its residence time and the link's one-way delay, and no two brokers need the same clock.
+Time: deadlines travel as age, not as clock times. An envelope says how old its message is, each hop
+adds its residence time and the link's one-way delay, and no two brokers need the same clock.
 
-What happens to a message on its way, each a verb that gives a new value:
+Travel: what happens to a message is a verb that gives a new value.
 
     set_out(message)      Parcel     published, and owed to other brokers
     parcel.only_for       Parcel     the part of it that takes one hop
@@ -11,7 +11,7 @@ What happens to a message on its way, each a verb that gives a new value:
     envelope.received     Parcel     taken from a link by the next broker
     parcel.given_up_on    Parcel     a neighbour could not be reached
     parcel.afresh         Parcel     to start again from here, after a pause
-    parcel.stored         Envelope   written down; `envelope.restored` is the way back
+    parcel.stored         Envelope   written down; `envelope.restored` undoes it
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Envelope(Struct, frozen=True, array_like=True, gc=False):
         )
 
     def older(self, more_s: float) -> Envelope:
-        """The same, with more age than it said."""
+        """The same, with more age."""
         return replace(self, age_s=self.age_s + more_s)
 
 

@@ -74,8 +74,8 @@ class Checker:
         """A copy that has come along this path leaves for a neighbour."""
         for a, b in pairwise(path):
             if a == broker and b == neighbour:
-                way = " → ".join((*path, neighbour))
-                self._fail(f"a copy crosses the link {broker} → {neighbour} again: {way}")
+                steps = " → ".join((*path, neighbour))
+                self._fail(f"a copy crosses the link {broker} → {neighbour} again: {steps}")
 
     def restarted(self, broker: str) -> None:
         """A broker came back, without memory of what it delivered before."""

@@ -34,8 +34,8 @@ class Run(_Table, frozen=True):
     drain_s: Span = 5.0  # after the last one: what is on its way may arrive
 
 
-class Links(_Table, frozen=True):
-    """What holds for every link; delays come with the topology."""
+class LinkDefaults(_Table, frozen=True):
+    """What holds for every link of which no model knows better; delays come with the topology."""
 
     loss_ratio: Ratio = 0.0  # per transmission
     rate_kbit_per_s: Positive = inf
@@ -47,6 +47,10 @@ class Links(_Table, frozen=True):
     ack: Literal["travels", "instant"] = "travels"  # instant: known at once, never lost
     model: str = ""  # a learned link model: where it knows a link, that holds instead
     replay: str = ""  # a folder of traces: where they know a link, what happened on it does
+
+    @property
+    def processing_s(self) -> float:
+        return self.processing_ms / 1000
 
 
 class Speaker(Struct, frozen=True):
@@ -186,7 +190,7 @@ class Live(_Table, frozen=True):
 class Scenario(_Table, frozen=True):
     run: Run = Run()
     topology: dict[str, Any] = field(default_factory=lambda: {"kind": "full-mesh"})
-    links: Links = Links()
+    links: LinkDefaults = LinkDefaults()
     broker: Settings = Settings()
     policy: tuple[Policy, ...] = ()
     workload: Workload = Workload()

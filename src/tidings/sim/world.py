@@ -68,8 +68,8 @@ class _Wire:
 
 
 def _timed(frame: Data, slower_s: float) -> Data:
-    """The frame as its receiver takes it. A receiver reckons a message's age by the link's mean
-    rate; but it sees the first byte and the last, so it knows how much slower this one was."""
+    """The frame as its receiver takes it. A receiver computes a message's age from the link's mean
+    rate; but it sees the first byte and the last, so it knows how much slower this frame was."""
     return Data(frame.transmission, frame.envelope.older(slower_s))
 
 
@@ -102,7 +102,7 @@ class World:
         self._agenda = Agenda()
         source, remember_s = scenario.source or scenario.run.name, setup.settings.remember_s
         self._checker = Checker(source, scenario.run.seed, remember_s)
-        self._processing_s = scenario.links.processing_ms / 1000
+        self._processing_s = scenario.links.processing_s
         self._instant_acks = scenario.links.ack == "instant"
         self._hops = self._unpublished = 0
         self._warnings: dict[tuple[str, str], str] = {}  # by broker and what they are about
@@ -176,14 +176,14 @@ class World:
 
     # ---- events
 
-    def _schedule(self, publisher: Speaker, said: Iterator[Publication]) -> None:
-        publication = next(said, None)
+    def _schedule(self, publisher: Speaker, coming: Iterator[Publication]) -> None:
+        publication = next(coming, None)
         if publication is not None:
             at = publication.at
-            self._agenda.add(at, PUBLICATION, self._publish, publisher, said, publication)
+            self._agenda.add(at, PUBLICATION, self._publish, publisher, coming, publication)
 
     def _publish(
-        self, publisher: Speaker, said: Iterator[Publication], what: Publication, now: float
+        self, publisher: Speaker, coming: Iterator[Publication], what: Publication, now: float
     ) -> None:
         node = self._nodes[publisher.broker]
         if node.alive:
@@ -192,7 +192,7 @@ class World:
             )
         else:
             self._unpublished += 1
-        self._schedule(publisher, said)
+        self._schedule(publisher, coming)
 
     def _message(self, node: _Node, publisher: Speaker, what: Publication) -> Message:
         contract, topic = what.contract, publisher.topic
@@ -296,7 +296,7 @@ class World:
             self._hops += 1
             envelope = frame.envelope
             steps = len(envelope.path)
-            if steps > 2:  # nobody who has held it before is left to be met any earlier
+            if steps > 2:  # on a shorter path no link can have been crossed before
                 self._checker.sent(node.name, send.neighbour, envelope.path)
             crossing = occasion(envelope.restarts, steps, send.attempt)
             at = wire.weather.arrival(send.size_bytes, envelope.message.id, crossing, now)

@@ -34,7 +34,7 @@ from tidings.pipeline.sweep.points import Task, run_task, run_tasks
 from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.metrics import FIGURES
 from tidings.scenarios.set_up import set_up
-from tidings.sim.scenario import Links, Scenario
+from tidings.sim.scenario import LinkDefaults, Scenario
 from tidings.sim.world import Result, simulate
 from tidings.traces import headline, recorder
 from tidings.traces.drafts import Drafts
@@ -289,7 +289,7 @@ def test_files_that_a_scenario_names_travel_with_it(tmp_path: Path, spark: Spark
 def test_a_learned_model_travels_too(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "weather.parquet").write_bytes(b"of any content")
     files_to_ship = FilesToShip()
-    scenario = Scenario(links=Links(model="weather.parquet"), folder=str(tmp_path))
+    scenario = Scenario(links=LinkDefaults(model="weather.parquet"), folder=str(tmp_path))
     packed = files_to_ship.packed(scenario)
     (tmp_path / "weather.parquet").write_bytes(b"of another")
     files_to_ship.hand_over(spark.sparkContext)

@@ -1,13 +1,15 @@
 """How every broker learns every link: each tells its own, the others pass it on.
 
-A broker advertises all its links at once, under a version of its own counting; a newer version
-replaces an older one, and only news travels on. Estimates are told when they changed by enough, and
-again before what was told is too old: a report that nobody renews is forgotten after its lifetime,
-so that what a broker said before it died (or was cut off) does not outlive the truth. A report
-carries its age, as OSPF's do (RFC 2328, section 12.1.1), so passing it on does not make it young.
+Reports. A broker advertises all its links at once, under a version of its own counting; a newer
+version replaces an older one, and only news travels on. Estimates are advertised when they changed
+by enough, and renewed before they are too old.
 
-What others say need not be sense. An estimate that cannot be (a negative delay, no number) is left
-out, and a link of which the other end, heard since, knows nothing is not used.
+Age. A report that nobody renews is forgotten after its lifetime, so that the last words of a broker
+that died (or was cut off) do not outlive the truth. A report carries its age, as OSPF's do (RFC
+2328, section 12.1.1), so passing it on does not make it young.
+
+Nonsense. An estimate that cannot be (a negative delay, or NaN) is left out. A link is not used if
+its other end has reported since and knows nothing of it.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ RENEWALS = 3  # of a report within its lifetime, so that one that is lost does n
 
 
 class Report(Struct, frozen=True):
-    """The newest that one broker said, and when that was, by the clock here."""
+    """The newest report of one broker, and when it was made, by the clock here."""
 
-    said: Links
+    frame: Links
     links: dict[str, LinkEstimate]  # those that make sense
     made_at: float
 
@@ -47,28 +49,28 @@ class LinkState:
         self.view = view
         self.expires_at = inf  # when the next report will be too old to be used, or to be known
 
-    # ---- what is said
+    # ---- what is advertised
 
     def advertise(
         self, mine: dict[str, LinkEstimate], now: float, insist: bool = False
     ) -> Links | None:
-        """What to tell the others of these links of ours; None if it would be no news, and is not
-        to be told all the same (`insist`). What is only renewed keeps its numbers, so that nobody
-        computes anything anew."""
+        """What to tell the others of these links of ours; None if it would be no news, unless
+        `insist` is set. What is only renewed keeps its numbers, so that nobody computes anything
+        anew."""
         old = self._newest.get(self._me)
         if old and not insist:
-            told = old.links
-            if told.keys() == mine.keys() and not self._changed(told, mine):
+            advertised = old.links
+            if advertised.keys() == mine.keys() and not self._changed(advertised, mine):
                 if not self._due(old, now):
                     return None
-                mine = told
-        version = old.said.version + 1 if old else 1
-        said = Links(0, self._me, self._incarnation, version, tuple(sorted(mine.items())))
-        self._take(Report(said, mine, now))
-        return said
+                mine = advertised
+        version = old.frame.version + 1 if old else 1
+        frame = Links(0, self._me, self._incarnation, version, tuple(sorted(mine.items())))
+        self._take(Report(frame, mine, now))
+        return frame
 
     def renew_at(self) -> float:
-        """When our own report is to be told again, changed or not."""
+        """When our own report is to be renewed, changed or not."""
         mine = self._newest.get(self._me)
         return mine.made_at + self._lifetime_s / RENEWALS if mine else inf
 
@@ -85,7 +87,7 @@ class LinkState:
             known = None
         if heard.origin == self._me or not 0 <= heard.age_s < self._lifetime_s:
             return False
-        if known and (heard.incarnation, heard.version) <= _number(known.said):
+        if known and (heard.incarnation, heard.version) <= _number(known.frame):
             return False
         if known is None and len(self._newest) >= MOST_ORIGINS:
             return False
@@ -120,7 +122,7 @@ class LinkState:
             self.view.version += 1
 
     def _take(self, report: Report) -> None:
-        origin = report.said.origin
+        origin = report.frame.origin
         before = self._used.get(origin)
         self._newest[origin] = self._used[origin] = report
         if before is None or before.links != report.links:
@@ -130,7 +132,7 @@ class LinkState:
 
     def _see(self) -> None:
         """A link counts unless its other end says that there is none."""
-        named = {origin: dict(report.said.links) for origin, report in self._used.items()}
+        named = {origin: dict(report.frame.links) for origin, report in self._used.items()}
         self.view.links = {
             a: {b: e for b, e in report.links.items() if b not in named or a in named[b]}
             for a, report in self._used.items()
@@ -139,7 +141,8 @@ class LinkState:
         self._plan()
 
     def _plan(self) -> None:
-        """What is not used any more has an end too, or names that were heard once would add up."""
+        """Finds when the next report ends. One that is not used any more ends too, only later, or
+        names that were heard once would add up."""
         used, unused_s, used_s = self._used, FORGOTTEN_AFTER * self._lifetime_s, self._lifetime_s
         self.expires_at = min(
             (
@@ -151,12 +154,12 @@ class LinkState:
         )
 
     def _is_fresh(self, report: Report, now: float) -> bool:
-        return report.said.origin == self._me or now < report.made_at + self._lifetime_s
+        return report.frame.origin == self._me or now < report.made_at + self._lifetime_s
 
     def _is_forgotten(self, report: Report, now: float) -> bool:
         """Nobody passes on what is older than a lifetime: a lower version is a new beginning."""
         known_s = FORGOTTEN_AFTER * self._lifetime_s
-        return report.said.origin != self._me and now >= report.made_at + known_s
+        return report.frame.origin != self._me and now >= report.made_at + known_s
 
     def _due(self, mine: Report, now: float) -> bool:
         return now >= mine.made_at + self._lifetime_s / RENEWALS
@@ -164,12 +167,12 @@ class LinkState:
     def _in_order(self) -> list[Report]:
         return [self._used[origin] for origin in sorted(self._used)]
 
-    def _changed(self, told: dict[str, LinkEstimate], mine: dict[str, LinkEstimate]) -> bool:
-        return any(_differ(old, mine[neighbour], self._change) for neighbour, old in told.items())
+    def _changed(self, old: dict[str, LinkEstimate], new: dict[str, LinkEstimate]) -> bool:
+        return any(_differ(old[neighbour], new[neighbour], self._change) for neighbour in old)
 
 
 def aged(links: Links, more_s: float) -> Links:
-    """The report as it is told when it has become older."""
+    """The report when it has become older."""
     return Links(
         links.transmission,
         links.origin,
@@ -181,8 +184,8 @@ def aged(links: Links, more_s: float) -> Links:
 
 
 def _as_old_as(report: Report, now: float) -> Links:
-    """What was said, with the age it has now: some of it came with it."""
-    return aged(report.said, now - report.made_at - report.said.age_s)
+    """The report with the age it has now; it had some when it came."""
+    return aged(report.frame, now - report.made_at - report.frame.age_s)
 
 
 def nonsense(heard: Links, me: str, neighbours: Container[str]) -> str:
@@ -211,7 +214,7 @@ def _number(links: Links) -> tuple[int, int]:
 
 
 def _differ(old: LinkEstimate, new: LinkEstimate, change: float) -> bool:
-    """By more than this part of what was told."""
+    """By more than this part of the old values."""
     loss = 1.0 - old.delivery_ratio
     pace = max(old.s_per_byte, FASTEST_S_PER_BYTE)
     return (

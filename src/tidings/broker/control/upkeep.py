@@ -145,5 +145,5 @@ class Upkeep:
             self._transmitter.send(self._links[neighbour], Probe(serial), effects)
 
     def _plan(self) -> None:
-        told_at, probed_at = self.exchange.next_at(), self._monitor.next_at()
-        self.due_at = min(told_at, probed_at, self._advertise_at, self._count_at)
+        exchange_at, monitor_at = self.exchange.next_at(), self._monitor.next_at()
+        self.due_at = min(exchange_at, monitor_at, self._advertise_at, self._count_at)

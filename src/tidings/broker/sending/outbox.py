@@ -22,7 +22,7 @@ class Outbox:
         self._others: dict[str, Queue] = {}
         self._served: dict[str, int] = {}  # bytes that left, by policy
         self.size_bytes = 0
-        # Whether there may be parcels to delete: asking costs time on every way out.
+        # Whether there may be parcels to delete: asking costs time whenever a parcel leaves.
         delete = settings.benefit.delete
         self.deletes = delete == "all" or (
             delete != "none" and settings.scheduling not in ("fifo", "rl", "urgency")

@@ -22,7 +22,7 @@ MOST_PLANNED = 10_000  # paths whose sum is kept: plans come over the wire, and 
 
 
 class LinkProspects:
-    """The ways that begin with the link to one neighbour."""
+    """The paths that begin with the link to one neighbour."""
 
     def __init__(self, neighbour: str, view: View, strategies: Strategies) -> None:
         self._neighbour, self._view, self._strategies = neighbour, view, strategies
