@@ -38,7 +38,7 @@ from tidings.broker.frames import (
     Probe,
     Pull,
 )
-from tidings.broker.records import let_go, subscribed
+from tidings.broker.records import let_go, published, subscribed
 from tidings.broker.sending.link import Link
 from tidings.broker.sending.prospects import LinkProspects
 from tidings.broker.sending.transmitter import Transmitter
@@ -52,7 +52,7 @@ from tidings.core.memory import Memory
 from tidings.core.message import Message, Parcel, set_out
 from tidings.core.message_ids import MessageIds
 from tidings.core.topic import matches
-from tidings.core.trace import Delivered, Dropped, Published, Reason
+from tidings.core.trace import Delivered, Dropped, Reason
 from tidings.routing.base import Route, View
 from tidings.routing.options import Foresight
 
@@ -104,18 +104,7 @@ class Broker:
         wanted = self._interests.wanted(message)
         contract = message.contract
         strategy = contract.strategy or self.settings.strategy
-        published = Published(
-            now,
-            self.name,
-            message.id,
-            message.topic,
-            len(message.payload),
-            contract.deadline_s,
-            contract.price,
-            strategy,
-            wanted.everyone,
-        )
-        effects: list[Effect] = [Record(published)]
+        effects: list[Effect] = [published(self.name, message, strategy, wanted.everyone, now)]
         if wanted.local_ids:
             self._deliver(message, wanted, now, 0, now, effects)
         if wanted.remote:
@@ -275,21 +264,12 @@ class Broker:
     ) -> None:
         takers, age_s, me = wanted.local_ids, now - born_at, (self.name,)
         if message.contract.late == "drop" or not wanted.takes_late:
-            takers = self._in_time(message.contract, wanted, age_s)
+            takers = wanted.in_time(message.contract, age_s)
             if len(takers) < len(wanted.local_ids):
                 effects.append(Record(Dropped(now, self.name, message.id, Reason.EXPIRED, me)))
         if takers:
             effects.append(Deliver(takers, message, age_s))
             effects.append(Record(Delivered(now, self.name, message.id, age_s, hops, takers)))
-
-    def _in_time(self, contract: Contract, wanted: Wanted, age_s: float) -> tuple[str, ...]:
-        """The local subscriptions that take a message of this age."""
-        return tuple(
-            wish.id
-            for wish in wanted.local
-            if age_s <= min(contract.deadline_s, wish.contract.deadline_s)
-            or (contract.late == "deliver" and wish.contract.late == "deliver")
-        )
 
     def _forward(self, parcel: Parcel, now: float, effects: list[Effect]) -> None:
         router = self._strategies.get(parcel.strategy)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from tidings.broker.effects import Effect, Forget, Record
 from tidings.broker.sending.retransmission import Pending
 from tidings.core.contract import Destination, Subscription
-from tidings.core.message import Parcel
-from tidings.core.trace import Acknowledged, Dropped, Forwarded, Subscribed
+from tidings.core.message import Message, Parcel
+from tidings.core.trace import Acknowledged, Dropped, Forwarded, Published, Subscribed
 
 
 def subscribed(broker: str, wish: Subscription, active: bool, now: float) -> Record:
@@ -16,6 +16,25 @@ def subscribed(broker: str, wish: Subscription, active: bool, now: float) -> Rec
     deadline_s, price = contract.deadline_s, contract.price
     return Record(
         Subscribed(now, broker, wish.id, wish.topic, wish.where, deadline_s, price, active)
+    )
+
+
+def published(
+    broker: str, message: Message, strategy: str, interested: tuple[str, ...], now: float
+) -> Record:
+    contract, size_bytes = message.contract, len(message.payload)
+    return Record(
+        Published(
+            now,
+            broker,
+            message.id,
+            message.topic,
+            size_bytes,
+            contract.deadline_s,
+            contract.price,
+            strategy,
+            interested,
+        )
     )
 
 

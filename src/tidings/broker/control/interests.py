@@ -52,6 +52,15 @@ class Wanted(Struct, frozen=True):
             known = self.owed.keep(contract, owed)
         return known
 
+    def in_time(self, contract: Contract, age_s: float) -> tuple[str, ...]:
+        """The local subscriptions that take a message of this age under this contract."""
+        return tuple(
+            wish.id
+            for wish in self.local
+            if age_s <= min(contract.deadline_s, wish.contract.deadline_s)
+            or (contract.late == "deliver" and wish.contract.late == "deliver")
+        )
+
 
 class _Origin:
     """One broker's subscriptions, at some version of its own counting."""

@@ -48,7 +48,7 @@ class Transmitter:
         self.wake_at = inf  # when an answer may be overdue: never too late, at times too early
         self._me, self._settings = me, settings
         self._unanswered = Unanswered()
-        self._transmission = incarnation << SERIAL_BITS  # restarts never repeat an id
+        self._transmission = incarnation << SERIAL_BITS  # no incarnation repeats an id of another
         self._hops = settings.trace == "hops"
         self._measured = settings.estimates == "measured"
 
