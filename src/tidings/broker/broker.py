@@ -2,19 +2,23 @@
 
 Named inputs and the time go in, a list of effects comes out, to be carried out in that order.
 
-The straight line of a message:
-
+The straight line of a message
+------------------------------
     interests       who wants it?                 local → Deliver(subscriptions, message)
     routing         where next?                   → hops: a neighbour and the destinations it serves
     scheduling      wait for the link             → queue; when the link has room, the best leaves
     contract        is it still worth carrying?   no → Record(Dropped(reason))
     retransmission  wait for the answer           → Send(Data); no ACK in time → ask routing again
 
-Who answers for it: a broker acknowledges on receipt (a durable message when it is stored) and
-answers for the message from then on.
+Who answers for it
+------------------
+A broker acknowledges on receipt (a durable message when it is stored) and answers for the message
+from then on.
 
-Time: there is one timer. A world calls `tick` when `wake_at` says so; earlier or later does no harm
-but to punctuality.
+Time
+----
+There is one timer. A world calls `tick` when `wake_at` says so; earlier or later does no harm but
+to punctuality.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ from tidings.broker.frames import (
     Pull,
 )
 from tidings.broker.records import let_go, published, subscribed
-from tidings.broker.sending.link import Link
+from tidings.broker.sending.link import LinkEnd
 from tidings.broker.sending.prospects import LinkProspects
 from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
@@ -79,7 +83,7 @@ class Broker:
         self._view = View(name)
         self._strategies = Strategies(settings, foresight)
         self._links = {
-            neighbour: Link(
+            neighbour: LinkEnd(
                 neighbour,
                 settings,
                 start,
@@ -228,7 +232,7 @@ class Broker:
 
     # ---- the straight line
 
-    def _data(self, link: Link, frame: Data, now: float, effects: list[Effect]) -> None:
+    def _data(self, link: LinkEnd, frame: Data, now: float, effects: list[Effect]) -> None:
         if link.seen.repeated(frame.transmission, now):
             self._transmitter.send(link, Ack(frame.transmission), effects)
             link.count(DISCARDED, CONTROL_BYTES)

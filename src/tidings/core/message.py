@@ -1,9 +1,13 @@
 """A message, which never changes, and the envelope, which carries the story of its travel.
 
-Time: deadlines travel as age, not as clock times. An envelope says how old its message is, each hop
-adds its residence time and the link's one-way delay, and no two brokers need the same clock.
+Time
+----
+Deadlines travel as age, not as clock times. An envelope says how old its message is, each hop adds
+its residence time and the link's one-way delay, and no two brokers need the same clock.
 
-Travel: what happens to a message is a verb that gives a new value.
+Travel
+------
+What happens to a message is a verb that gives a new value.
 
     set_out(message)      Parcel     published, and owed to other brokers
     parcel.only_for       Parcel     the part of it that takes one hop

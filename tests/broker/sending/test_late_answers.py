@@ -11,7 +11,7 @@ from support.builders import DELAY_S, LINE, Net, connected
 from support.prospects import Known
 
 from tidings.broker.frames import Data, Links
-from tidings.broker.sending.link import MOST_GIVEN_UP, Link
+from tidings.broker.sending.link import MOST_GIVEN_UP, LinkEnd
 from tidings.broker.settings import Settings
 from tidings.core.links.estimates import LinkEstimate, LinkMeter, MeterSettings
 from tidings.core.trace import Dropped
@@ -33,7 +33,7 @@ def slowed(**settings: Any) -> Net:
     return net
 
 
-def of(net: Net) -> Link:
+def of(net: Net) -> LinkEnd:
     return net.brokers["b1"]._links["b2"]
 
 
@@ -73,7 +73,7 @@ def test_a_second_copy_of_a_late_answer_tells_nothing() -> None:
 def test_what_is_remembered_of_given_up_transmissions_has_an_end_and_the_oldest_goes_first() -> (
     None
 ):
-    link = Link("b2", Settings(), LinkEstimate(DELAY_S), Known())
+    link = LinkEnd("b2", Settings(), LinkEstimate(DELAY_S), Known())
     for transmission in range(MOST_GIVEN_UP + 10):
         link.give_up(transmission, float(transmission))
     assert list(link.given_up) == list(range(10, MOST_GIVEN_UP + 10))
@@ -108,7 +108,7 @@ def test_after_any_history_a_timer_waits_for_the_like_of_what_just_came_late(
 def test_a_delay_differs_greatly_if_it_doubled_or_halved_and_not_by_a_trifle(
     delay_s: float, told_s: float
 ) -> None:
-    link = Link("b2", Settings(), LinkEstimate(delay_s), Known())
+    link = LinkEnd("b2", Settings(), LinkEstimate(delay_s), Known())
     link.advertised_s = told_s
     small_s, large_s = sorted((delay_s, told_s))
     assert link.differs(0.010) == (large_s - small_s > small_s and large_s - small_s > 0.010)

@@ -14,7 +14,7 @@ from tidings.broker.broker import Broker
 from tidings.broker.control.link_state import LinkState
 from tidings.broker.effects import Send
 from tidings.broker.frames import Data, Links
-from tidings.broker.sending.link import Link
+from tidings.broker.sending.link import LinkEnd
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.pace import ENOUGH
 from tidings.core.trace import Acknowledged, Delivered, Dropped, Forwarded
@@ -45,7 +45,7 @@ class SlowNet(Net):
             self.run(every_s)
 
     @property
-    def link(self) -> Link:
+    def link(self) -> LinkEnd:
         return self.brokers["b1"]._links["b2"]
 
 

@@ -24,7 +24,7 @@ from tidings.broker.frames import (
     Links,
     Pull,
 )
-from tidings.broker.sending.link import Link
+from tidings.broker.sending.link import LinkEnd
 from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
@@ -62,7 +62,9 @@ class Exchange:
 
     # ---- what comes in
 
-    def receive(self, link: Link, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
+    def receive(
+        self, link: LinkEnd, frame: ControlFrame, now: float, effects: list[Effect]
+    ) -> None:
         self._transmitter.send(link, Ack(frame.transmission), effects)
         if link.seen.repeated(frame.transmission, now):
             link.count(DISCARDED, CONTROL_BYTES)
@@ -78,7 +80,7 @@ class Exchange:
             case Pull():
                 self._tell_interests(link, frame.origin, now, effects)
 
-    def _hear_links(self, link: Link, frame: Links, now: float, effects: list[Effect]) -> None:
+    def _hear_links(self, link: LinkEnd, frame: Links, now: float, effects: list[Effect]) -> None:
         me, origin = self._view.me, frame.origin
         if warning := nonsense(frame, me, self._links):
             effects.append(Warn(warning))
@@ -94,7 +96,7 @@ class Exchange:
         if self._strategies.talking:
             self.share_soon(now)  # what routers say may follow from it
 
-    def _hear_gossip(self, link: Link, gossip: Gossip, now: float) -> None:
+    def _hear_gossip(self, link: LinkEnd, gossip: Gossip, now: float) -> None:
         """A neighbour's router speaks to ours; of a strategy unknown here there is none."""
         self._strategies.get(gossip.strategy)
         router = self._strategies.talking.get(gossip.strategy)
@@ -103,7 +105,7 @@ class Exchange:
             self.share_soon(now)
 
     def _hear_interests(
-        self, link: Link, parts: list[Interests], now: float, effects: list[Effect]
+        self, link: LinkEnd, parts: list[Interests], now: float, effects: list[Effect]
     ) -> None:
         """A change of another broker's subscriptions has come in."""
         news = self.interests.apply(joined(parts))
@@ -139,7 +141,7 @@ class Exchange:
         )
         self.share_soon(now)
 
-    def introduce(self, link: Link, now: float, effects: list[Effect]) -> None:
+    def introduce(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         """Tell a neighbour all that is known: it may have missed any of it."""
         for links in self._link_state.all(now):
             self._transmitter.tell(link, links, now, effects)
@@ -177,7 +179,9 @@ class Exchange:
             if news := router.news(self._view):
                 self._spread(Gossip(0, name, news), "", now, effects)
 
-    def _tell_interests(self, link: Link, origin: str, now: float, effects: list[Effect]) -> None:
+    def _tell_interests(
+        self, link: LinkEnd, origin: str, now: float, effects: list[Effect]
+    ) -> None:
         if whole := self.interests.whole(origin):
             for part in split(whole):
                 self._transmitter.tell(link, part, now, effects)

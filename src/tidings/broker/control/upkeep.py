@@ -14,7 +14,7 @@ from tidings.broker.control.exchange import Exchange
 from tidings.broker.control.monitor import Monitor
 from tidings.broker.effects import Effect, Record
 from tidings.broker.frames import Echo, Probe
-from tidings.broker.sending.link import Link
+from tidings.broker.sending.link import LinkEnd
 from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
@@ -55,14 +55,16 @@ class Upkeep:
 
     # ---- what links tell of themselves
 
-    def receive(self, link: Link, frame: Probe | Echo, now: float, effects: list[Effect]) -> None:
+    def receive(
+        self, link: LinkEnd, frame: Probe | Echo, now: float, effects: list[Effect]
+    ) -> None:
         match frame:
             case Probe():
                 self._transmitter.send(link, Echo(frame.serial), effects)
             case Echo():
                 self._echoed(link, frame, now, effects)
 
-    def _echoed(self, link: Link, echo: Echo, now: float, effects: list[Effect]) -> None:
+    def _echoed(self, link: LinkEnd, echo: Echo, now: float, effects: list[Effect]) -> None:
         round_trip_s = self._monitor.answered(link.neighbour, echo.serial, now)
         if round_trip_s is None:
             return
@@ -75,7 +77,7 @@ class Upkeep:
             self._turn(link, True, now, effects)
             self.exchange.introduce(link, now, effects)
 
-    def measured(self, link: Link, round_trip_s: float, now: float) -> None:
+    def measured(self, link: LinkEnd, round_trip_s: float, now: float) -> None:
         """Learn from an answer. A link of which nothing was known is news to the overlay, and one
         that differs from what was advertised is urgent: messages still choose it for what it was.
         """
@@ -93,19 +95,19 @@ class Upkeep:
 
     # ---- links that come and go
 
-    def link_up(self, link: Link, now: float, effects: list[Effect]) -> None:
+    def link_up(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         gone_s = now - self._gone_at.pop(link.neighbour, now)
         link.meter.missed(gone_s / self._settings.probe_every_s)
         self._monitor.start(link.neighbour, now)
         self._turn(link, True, now, effects)
         self.exchange.introduce(link, now, effects)
 
-    def link_down(self, link: Link, now: float, effects: list[Effect]) -> None:
+    def link_down(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         self._monitor.stop(link.neighbour)
         self._gone_at.setdefault(link.neighbour, now)
         self._turn(link, False, now, effects)
 
-    def _turn(self, link: Link, up: bool, now: float, effects: list[Effect]) -> None:
+    def _turn(self, link: LinkEnd, up: bool, now: float, effects: list[Effect]) -> None:
         """A link goes up or down, by what the world or the monitor says."""
         if link.up != up:
             effects.append(Record(LinkChanged(now, self._me, link.neighbour, up)))

@@ -24,7 +24,7 @@ MOST_GIVEN_UP = 4_096
 LARGE_BYTES = 10_000  # a message by which it is judged whether a rate has changed greatly
 
 
-class Link:
+class LinkEnd:
     """The sending side of a link, and the memory of what came in over it."""
 
     __slots__ = (

@@ -28,7 +28,7 @@ from tidings.broker.frames import (
     control_bytes,
 )
 from tidings.broker.records import acknowledged, forwarded, let_go
-from tidings.broker.sending.link import Link
+from tidings.broker.sending.link import LinkEnd
 from tidings.broker.sending.retransmission import Pending, Unanswered
 from tidings.broker.settings import Settings
 from tidings.core.message import Parcel
@@ -42,7 +42,7 @@ class Transmitter:
     """The sending side of all links of one broker, and what it still expects answers to."""
 
     def __init__(
-        self, me: str, settings: Settings, links: Mapping[str, Link], incarnation: int
+        self, me: str, settings: Settings, links: Mapping[str, LinkEnd], incarnation: int
     ) -> None:
         self.links = links
         self.wake_at = inf  # when an answer may be overdue: never too late, at times too early
@@ -54,19 +54,19 @@ class Transmitter:
 
     # ---- sending
 
-    def send(self, link: Link, frame: Ack | Probe | Echo, effects: list[Effect]) -> None:
+    def send(self, link: LinkEnd, frame: Ack | Probe | Echo, effects: list[Effect]) -> None:
         """Send a frame that is not repeated."""
         link.count(COUNTED_AS[type(frame)], CONTROL_BYTES)
         effects.append(Send(link.neighbour, frame, CONTROL_BYTES, 1))
 
-    def tell(self, link: Link, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
+    def tell(self, link: LinkEnd, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
         """Send a control frame that is repeated until it is acknowledged."""
         self._transmission += 1
         numbered = replace(frame, transmission=self._transmission)
         pending = Pending(link.neighbour, numbered, None, control_bytes(frame), now)
         self._insist(link, pending, now + link.patience_s(0), effects)
 
-    def pump(self, link: Link, now: float, effects: list[Effect]) -> None:
+    def pump(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         """Let parcels leave, best first, for as long as the link takes them."""
         window_bytes, outbox = link.window_bytes, link.outbox
         if outbox.deletes:
@@ -90,7 +90,7 @@ class Transmitter:
 
     def _transmit(
         self,
-        link: Link,
+        link: LinkEnd,
         pending: Pending,
         parcel: Parcel,
         kind: int,
@@ -112,7 +112,7 @@ class Transmitter:
         if self._hops:
             effects.append(forwarded(self._me, pending, parcel, now))
 
-    def _insist(self, link: Link, pending: Pending, until: float, effects: list[Effect]) -> None:
+    def _insist(self, link: LinkEnd, pending: Pending, until: float, effects: list[Effect]) -> None:
         frame, size_bytes = pending.frame, pending.size_bytes
         self._unanswered.wait(frame.transmission, pending, until)
         self.wake_at = min(self.wake_at, until)
@@ -122,7 +122,7 @@ class Transmitter:
     # ---- answers
 
     def acknowledged(
-        self, link: Link, transmission: int, now: float, effects: list[Effect]
+        self, link: LinkEnd, transmission: int, now: float, effects: list[Effect]
     ) -> float | None:
         """An answer has come; the round trip it tells, if any (Karn: a repeat's tells none).
 
@@ -151,7 +151,7 @@ class Transmitter:
             self.wake_at = inf
         return sample_s
 
-    def _late(self, link: Link, transmission: int, now: float) -> float | None:
+    def _late(self, link: LinkEnd, transmission: int, now: float) -> float | None:
         """An answer that nobody waits for any more."""
         if transmission not in link.given_up:
             return None
@@ -160,7 +160,7 @@ class Transmitter:
         link.meter.carried(now - sent_at, size_bytes, link.outbox.size_bytes > 0, now)
         return sample_s
 
-    def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[Link, Parcel]]:
+    def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[LinkEnd, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""
         for _, pending in self._unanswered.overdue(now):
             link, parcel = self.links[pending.neighbour], pending.parcel
@@ -184,7 +184,7 @@ class Transmitter:
                 yield link, parcel
         self.wake_at = self._unanswered.first_due()
 
-    def _release(self, link: Link, pending: Pending, now: float, effects: list[Effect]) -> None:
+    def _release(self, link: LinkEnd, pending: Pending, now: float, effects: list[Effect]) -> None:
         """Nobody waits for this answer any more, which may make room for another parcel."""
         link.unacknowledged_bytes -= pending.size_bytes
         sent_once = pending.attempt == 2  # the attempt that would come next
@@ -192,7 +192,7 @@ class Transmitter:
             link.give_up(pending.frame.transmission, pending.sent_at, pending.size_bytes)
         self.pump(link, now, effects)
 
-    def abandon(self, link: Link, now: float) -> list[Parcel]:
+    def abandon(self, link: LinkEnd, now: float) -> list[Parcel]:
         """The link is gone: all parcels that were sent or waiting on it, oldest first."""
         link.room_bytes, link.unacknowledged_bytes = 0.0, 0
         link.given_up.clear()

@@ -5,10 +5,14 @@ the next `write`, which appends them to the newest segment `<first offset>.log` 
 waits for the disk); only then can they be read. So a reader never sees half a record, nor one that
 a crash takes back: an offset names the same message for as long as it is kept.
 
+What is lost, and what is removed
+---------------------------------
 A crash loses the records that waited. A record that was half written is cut off, and counted, when
 the log is opened again. A segment is removed as a whole when the log has too many bytes or the
 segment is too old; the newest is never removed, so the next offset is always known.
 
+Threads
+-------
 `append`, `take` and the properties are for the event loop, `write` for one thread, `read` for any.
 If the disk cannot be written the log stops for good; what it holds can still be read.
 """
