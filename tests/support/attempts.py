@@ -44,6 +44,9 @@ def take_forgiven() -> list[str]:
 
 
 def _first_line(failure: AssertionError) -> str:
-    """What it says; where asserts say nothing by themselves, the assert."""
-    said = str(failure).partition("\n")[0]
-    return said or str(traceback.extract_tb(failure.__traceback__)[-1].line)
+    """What it says first, and what was compared; if it says nothing, the line that failed."""
+    lines = str(failure).splitlines()
+    if not lines:
+        return str(traceback.extract_tb(failure.__traceback__)[-1].line)
+    compared = [line for line in lines[1:2] if line.startswith("assert ")]
+    return ": ".join(lines[:1] + compared)
