@@ -21,7 +21,7 @@ from tidings.sim import scenario
 GUIDE = ROOT / "docs" / "guide"
 TABLES: dict[str, type[msgspec.Struct]] = {
     "[run]": scenario.Run,
-    "[links]": scenario.Links,
+    "[links]": scenario.LinkDefaults,
     "[broker]": Settings,
     "[broker.dcrd]": DcrdOptions,
     "[broker.harmony]": HarmonyOptions,
