@@ -133,4 +133,4 @@ def test_the_archive_for_executors_is_a_package_that_python_can_import(tmp_path:
         text=True,
         check=True,
     )
-    assert found.stdout.strip() == f"{package_archive()}/tidings/pipeline/jobs/sweep.py"
+    assert found.stdout.strip() == f"{package_archive()}/tidings/pipeline/sweep/job.py"

@@ -1,9 +1,9 @@
 """Which frames of a run were answered, and how long did that take? Its trace rows of level `hops`.
 
 One run of a folder is read, without Spark: the one whose last row is the latest, and of equals the
-first by name. What is there twice (a copied file) counts once. An acknowledgement answers the last
-attempt of its transmission, but its round trip counts only if there was one attempt: it may be
-meant for an earlier copy (Karn). `tidings learn` reads traces in the same way.
+first by name. A row that is there twice (a copy of a part of a file) counts once. An acknowledgement
+answers the last attempt of its transmission, but its round trip counts only if there was one
+attempt: it may be meant for an earlier copy (Karn). `tidings learn` reads traces in the same way.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _read(
         for table, files in stamps
     }
     run, world = _latest(tables)
-    rows = {name: table.filter(pc.field("run") == run) for name, table in tables.items()}
+    rows = {name: _once(table.filter(pc.field("run") == run)) for name, table in tables.items()}
     instants = [table["at"].to_numpy() for table in rows.values() if table.num_rows]
     first, last = min(at.min() for at in instants), max(at.max() for at in instants)
     start_at = 0.0 if world == "sim" else float(first)  # virtual time begins at 0
@@ -69,6 +69,11 @@ def _links(rows: dict[str, pa.Table], probe_timeout_s: float) -> dict[tuple[str,
         pair: _direction({n: split[n].get(pair, empty[n]) for n in asked}, probe_timeout_s)
         for pair in ends
     }
+
+
+def _once(table: pa.Table) -> pa.Table:
+    """Without what is there twice; in one thread, so that the order is always the same."""
+    return table.group_by(table.column_names, use_threads=False).aggregate([])
 
 
 def _latest(tables: dict[str, pa.Table]) -> tuple[str, str]:

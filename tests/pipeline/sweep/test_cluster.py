@@ -122,7 +122,7 @@ def test_a_sweep_and_an_analysis_run_on_machines_without_tidings(
     with started(["-c", PLACES_AND_COMMAND], *command, **SMALL) as process:
         said, complaints = process.communicate(timeout=WITHIN_S)
     places, _, shown = said.partition("\n")
-    assert places == "['./tidings.zip/tidings/pipeline/jobs/points.py']", complaints
+    assert places == "['./tidings.zip/tidings/pipeline/sweep/points.py']", complaints
     assert "Read 4 runs from" in shown
 
 

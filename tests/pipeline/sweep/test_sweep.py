@@ -35,6 +35,7 @@ from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.metrics import FIGURES
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import LinkDefaults, Scenario
+from tidings.sim.setup import Setup
 from tidings.sim.world import Result, simulate
 from tidings.traces import headline, recorder
 from tidings.traces.drafts import Drafts
@@ -249,12 +250,12 @@ def test_a_point_whose_process_dies_each_time_stops_no_other(
     def deadly(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """In an executor: as if the memory were never enough for the first seed."""
 
-        def sparing(scenario: Scenario, *others: Any) -> Result:
-            if scenario.run.seed == 1:
+        def killed(setup: Setup, *others: Any) -> Result:
+            if setup.scenario.run.seed == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return simulate(set_up(scenario), *others)
+            return simulate(setup, *others)
 
-        points.simulate = sparing
+        points.simulate = killed
         try:
             yield from run_tasks(batches)
         finally:
