@@ -1,9 +1,10 @@
 """Which frames of a run were answered, and how long did that take? Its trace rows of level `hops`.
 
 One run of a folder is read, without Spark: the one whose last row is the latest, and of equals the
-first by name. A row that is there twice (a copy of a part of a file) counts once. An acknowledgement
-answers the last attempt of its transmission, but its round trip counts only if there was one
-attempt: it may be meant for an earlier copy (Karn). `tidings learn` reads traces in the same way.
+first by name. A row that is there twice (a copy of a part of a file) counts once. An
+acknowledgement answers the last attempt of its transmission, but its round trip counts only if
+there was one attempt: it may be meant for an earlier copy (Karn). `tidings learn` reads traces in
+the same way.
 """
 
 from __future__ import annotations
