@@ -23,6 +23,11 @@ class ConfigError(TidingsError):
         super().__init__(f"{source}: {field} is {value!r}, but accepted is: {accepted}.")
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of somebody else's says, as far as it fits into a sentence of ours."""
+    return str(error).strip().partition("\n")[0]
+
+
 class SyntaxFault(TidingsError):
     """A text (topic, filter, predicate) with a fault at one character, which the message shows."""
 

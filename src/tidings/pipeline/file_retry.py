@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from tidings.core.errors import TidingsError
+from tidings.core.errors import TidingsError, first_line
 from tidings.traces.files import LOOKS
 from tidings.traces.intake import Intake, read_through, take_in
 
@@ -35,7 +35,7 @@ def with_file_retry(folder: Path, intake: Intake, purpose: str, work: Callable[[
 
 def spark_error(purpose: str, path: Path, error: Exception) -> TidingsError:
     """What Spark says in a hundred lines, in one."""
-    problem = str(error).strip().partition("\n")[0]
+    problem = first_line(error)
     return TidingsError(f"Spark could not {purpose} {path}: {problem}")
 
 

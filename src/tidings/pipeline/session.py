@@ -26,7 +26,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from tidings.core.errors import ConfigError, TidingsError
+from tidings.core.errors import ConfigError, TidingsError, first_line
 from tidings.pipeline.java import java_home
 from tidings.pipeline.shipping import ship_package
 
@@ -94,7 +94,7 @@ def _started(settings: SparkConf, master: str) -> SparkSession:
         return SparkSession.builder.config(conf=settings).getOrCreate()
     except Exception as error:  # of Python's side, of Java's, or of what joins them
         problem = re.search(r"^(?:\w+\.)+\w+(?:Error|Exception): (.+)", str(error), re.MULTILINE)
-        text = problem[1] if problem else str(error).strip().partition("\n")[0]
+        text = problem[1] if problem else first_line(error)
         raise TidingsError(f"Spark could not start with the master {master}: {text}") from error
 
 

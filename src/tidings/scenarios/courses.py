@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, first_line
 from tidings.core.topology import Topology
 from tidings.files.link_model import read_link_model
 from tidings.scenarios.past_rows import read_past
@@ -48,4 +48,4 @@ def _replayed(scenario: Scenario, ends: tuple[Ends, ...]) -> LinkCourses:
 def _problem(error: Exception) -> str:
     if isinstance(error, ConfigError):
         return f"{error.source}: {error.field} is {error.value}"
-    return str(error).strip().partition("\n")[0]
+    return first_line(error)

@@ -16,7 +16,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, first_line
 from tidings.core.trace import SCHEMA_VERSION, TABLES
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ def whole_parquet(file: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, ValueError, OSError) as error:
-        problem = str(error).strip().partition("\n")[0]
+        problem = first_line(error)
         accepted = "a whole Parquet file of trace rows"
         raise ConfigError(str(file), "file", problem, accepted) from None
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, first_line
 from tidings.pipeline.transforms.links.samples import PROBE_TIMEOUT_S
 from tidings.traces.intake import Intake, take_in
 
@@ -67,7 +67,7 @@ def _check_table(path: Path) -> None:
     try:
         schema, rows = pq.read_schema(path), pq.read_metadata(path).num_rows
     except (pa.ArrowException, OSError) as error:
-        problem = str(error).strip().partition("\n")[0]
+        problem = first_line(error)
         accepted = f"a whole Parquet file, {accepted}, or a folder of traces"
         raise ConfigError(str(path), "file", problem, accepted) from None
     for column in TABLE_COLUMNS:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from pyspark.sql import SparkSession
 
-from tidings.core.errors import TidingsError
+from tidings.core.errors import TidingsError, first_line
 from tidings.core.trace import SCHEMA_VERSION
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.intervals import interval_factor
@@ -162,7 +162,7 @@ def _one_clear_error() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # of Spark's Python side, of its Java side, or of what joins them
-        problem = str(error).strip().partition("\n")[0]
+        problem = first_line(error)
         raise TidingsError(
             f"Spark could not measure the points: {problem}. What was measured before is kept; the "
             f"same command goes on from there."

@@ -11,12 +11,15 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from tidings.core.trace import CARRIED_KINDS
 from tidings.pipeline.trace_frames import Traces
 from tidings.pipeline.transforms.links.samples import trace_samples
 from tidings.pipeline.transforms.outcomes import GRAINS_PER_S
 
-KINDS = ("data", "repeat", "ack", "probe", "control", "gossip", "discarded")
-LOADS = (*(f"{kind}_frames" for kind in KINDS), *(f"{kind}_bytes" for kind in KINDS))
+LOADS = (
+    *(f"{kind}_frames" for kind in CARRIED_KINDS),
+    *(f"{kind}_bytes" for kind in CARRIED_KINDS),
+)
 TRIPS = ("asked", "unanswered_ratio", "round_trip_mean_s", "round_trip_p50_s", "round_trip_p95_s")
 STATES = ("up_ratio", "downs")
 LINK_KEYS = ("run", "broker", "neighbour")
@@ -41,7 +44,7 @@ def load(carried: DataFrame) -> DataFrame:
     sums = [
         F.sum(F.when(F.col("kind") == kind, F.col(amount))).alias(f"{kind}_{unit}")
         for amount, unit in (("frames", "frames"), ("size_bytes", "bytes"))
-        for kind in KINDS
+        for kind in CARRIED_KINDS
     ]
     return carried.groupBy(*LINK_KEYS).agg(*sums).select(*LINK_KEYS, *LOADS)
 

@@ -31,7 +31,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tidings.core.errors import ConfigError, TidingsError
+from tidings.core.errors import ConfigError, TidingsError, first_line
 from tidings.files.folders import held_alone, replaced
 from tidings.pipeline.transforms.windows import DURATIONS, Timing, Window, gathered, judged
 from tidings.pipeline.watch.admission import NO_RUN, Admissions
@@ -136,7 +136,7 @@ class Watch:
 
     def _check(self) -> None:
         if (problem := self._query.exception()) is not None:
-            words = str(problem).strip().partition("\n")[0]
+            words = first_line(problem)
             raise TidingsError(f"the stream over the traces has failed: {words}")
 
     def _started(self, spark: SparkSession, checkpoint: Path) -> StreamingQuery:

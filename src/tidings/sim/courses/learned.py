@@ -29,9 +29,10 @@ import numpy.typing as npt
 from scipy.special import gammaincinv, ndtr
 
 from tidings.core.errors import ConfigError
+from tidings.core.intervals import Interval
 from tidings.core.links.model import BYTES, HOURS, LearnedLink, LinkModel
 from tidings.core.rng import Draws
-from tidings.sim.courses.link_course import Ends, Interval, LinkCourse, LinkCourses
+from tidings.sim.courses.link_course import Ends, LinkCourse, LinkCourses
 
 MOST_STEPS = 10_000  # of one link; after them its steps begin again
 HOUR_S = 3600

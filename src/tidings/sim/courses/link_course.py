@@ -13,10 +13,10 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tidings.core.intervals import Interval
 from tidings.core.topology import Topology
 
 Ends = tuple[str, str]
-Interval = tuple[float, float]
 
 
 class LinkCourse(Struct, frozen=True):
