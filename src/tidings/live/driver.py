@@ -29,7 +29,7 @@ from tidings.traces.live_files import TraceFiles
 
 LATE_S = 0.002  # a timer that fires later than this says that the process was held up
 
-log = logging.getLogger("tidings.store")
+logger = logging.getLogger("tidings.store")
 
 
 class Round:
@@ -122,7 +122,7 @@ class Driver:
             self._dirty.clear()
             if not self.failed:
                 self.failed = True
-                log.error("%s. No durable message can be kept, so this broker ends.", failure)
+                logger.error("%s. No durable message can be kept, so this broker ends.", failure)
                 self._fail()
             return False
         return True
