@@ -1,7 +1,6 @@
 """What holds for all tests."""
 
 import gc
-import os
 import warnings
 from collections.abc import Iterable, Iterator
 
@@ -13,12 +12,6 @@ pytest_plugins = ("support.children", "support.forgiven", "support.lanes")
 # On a busy machine a slow example says nothing about the code.
 settings.register_profile("tidings", deadline=None)
 settings.load_profile("tidings")
-
-# For the JVMs of Spark that tests start: what Java's second, thorough translation of its code costs
-# is paid back only by a minute or so of the same work.
-BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-os.environ.setdefault("SPARK_SUBMIT_OPTS", BRIEF)
-os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF)
 
 
 # PySpark leaves the sockets of threads that have ended to the garbage collector, which complains in
