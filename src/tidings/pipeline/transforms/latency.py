@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidings.pipeline.transforms.distribution import shares_up_to
@@ -22,10 +22,15 @@ SERVICE = (*LATENCY, "delivery_ratio", "on_time_ratio", *DELAYS)
 
 def service(outcomes: DataFrame, *keys: str) -> DataFrame:
     """One row per group of outcomes: `SERVICE`."""
-    lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
-    mean = F.avg("delay_s").alias("delay_mean_s")
-    grouped = outcomes.groupBy(*keys).agg(mean, lost.alias("loss_ratio"), *figures())
+    latency = [figure.alias(name) for name, figure in latency_figures().items()]
+    grouped = outcomes.groupBy(*keys).agg(*latency, *figures())
     return grouped.select(*keys, *LATENCY, "delivery_ratio", "on_time_ratio", *delays())
+
+
+def latency_figures() -> dict[str, Column]:
+    """`LATENCY` of a group of outcomes."""
+    lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
+    return {"delay_mean_s": F.avg("delay_s"), "loss_ratio": lost}
 
 
 def latency_over_time(outcomes: DataFrame, bin_s: float) -> DataFrame:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidings.pipeline.transforms.latency import latency_figures
 from tidings.pipeline.transforms.metrics import DELAYS, PAIRS, delays, figures
 
 SERVED = (
@@ -49,11 +50,9 @@ def per_subscriber(examined: DataFrame) -> DataFrame:
 
 def extra_figures() -> dict[str, Column]:
     """Of a group of examined outcomes, what `metrics.figures` do not tell."""
-    lost = F.count_if(F.col("delay_s").isNull()) / F.count("*")
     repeated = F.sum(F.greatest(F.col("copies") - 1, F.lit(0)))
     return {
-        "loss_ratio": lost,
-        "delay_mean_s": F.avg("delay_s"),
+        **latency_figures(),
         "second_deliveries": repeated,
         "clock_jumps": F.count_if("clock_back"),
     }
