@@ -124,6 +124,17 @@ def test_what_ctrl_c_meant_before_spark_started_it_means_afterwards(before: Any)
         signal.signal(signal.SIGINT, usual)
 
 
+@pytest.mark.parametrize(("error", "is_shown"), [(EOFError, False), (ValueError, True)])
+def test_a_jvm_that_ends_in_the_middle_of_a_word_is_no_traceback(
+    error: type[Exception], is_shown: bool, spark: SparkSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        raise error
+    except error:
+        spark.sparkContext._accumulatorServer.handle_error(None, ("127.0.0.1", 1))
+    assert (error.__name__ in capfd.readouterr().err) == is_shown
+
+
 def test_the_archive_for_executors_is_a_package_that_python_can_import(tmp_path: Path) -> None:
     found = subprocess.run(
         [sys.executable, "-c", "import tidings.pipeline.sweep.job as it; print(it.__file__)"],

@@ -77,6 +77,8 @@ def spark_session(
     with _interrupts_wait():
         _start_java(chosen)
         spark = _started(chosen, master)
+        if is_new:
+            _let_java_go_in_silence(spark.sparkContext)
         if is_new and not _is_local(master):
             ship_package(spark.sparkContext)
     return spark
@@ -96,6 +98,19 @@ def _started(settings: SparkConf, master: str) -> SparkSession:
         problem = re.search(r"^(?:\w+\.)+\w+(?:Error|Exception): (.+)", str(error), re.MULTILINE)
         text = problem[1] if problem else first_line(error)
         raise TidingsError(f"Spark could not start with the master {master}: {text}") from error
+
+
+def _let_java_go_in_silence(context: SparkContext) -> None:
+    """A JVM that ends in the middle of a job leaves PySpark's server of accumulators with half a
+    word; it would print a traceback to somebody who has only pressed Ctrl-C."""
+    server = context._accumulatorServer
+    print_traceback = server.handle_error
+
+    def handle_error(request: Any, client: Any) -> None:
+        if not isinstance(sys.exception(), EOFError | OSError):
+            print_traceback(request, client)
+
+    vars(server)["handle_error"] = handle_error  # of this server only
 
 
 def _start_java(settings: SparkConf) -> None:
