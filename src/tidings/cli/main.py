@@ -4,25 +4,52 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
-import pyarrow as pa
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from tidings import __version__
-from tidings.cli.analyse import analyse
-from tidings.cli.broker import broker
-from tidings.cli.compact import compact
 from tidings.cli.exit_codes import INTERRUPTED, USER_ERROR
-from tidings.cli.learn import learn
-from tidings.cli.simulate import simulate
-from tidings.cli.study import study
-from tidings.cli.sweep import sweep
-from tidings.cli.up import up
-from tidings.cli.watch import watch
 from tidings.core.errors import TidingsError
 
+# In the order of the help, which would cut longer lines off. Each is a module here that has a
+# function, or a group of commands, of its name.
+COMMANDS = {
+    "up": "Bring a scenario up on this machine, with real brokers.",
+    "simulate": "Run one scenario in the simulator and print how it went.",
+    "sweep": "Simulate every point of a grid, on all cores or a cluster.",
+    "analyse": "Compute delivery, traffic and delays from trace rows.",
+    "compact": "Gather the small trace files of live brokers.",
+    "watch": "Judge every contract while the overlay runs.",
+    "learn": "Learn how every link behaves from what was measured.",
+    "broker": "Run one broker of an overlay, from one file.",
+    "study": "Make a paper's figure again and judge its claims.",
+}
+
+
+class CommandsOnDemand(TyperGroup):
+    """Lists commands by their summaries, and imports only the one that is run: a broker of an
+    overlay should not wait for what a simulation needs, nor hold it in memory."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, placeholder, rest = super().resolve_command(ctx, args)
+        return name, placeholder and _command(str(name)), rest
+
+
+def _command(name: str) -> Any:
+    made = getattr(import_module(f"tidings.cli.{name}"), name)
+    if isinstance(made, typer.Typer):
+        return get_command(made)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name)(made)
+    return get_command(alone)
+
+
 app = typer.Typer(
+    cls=CommandsOnDemand,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -41,19 +68,8 @@ app = typer.Typer(
     Deploy one:      tidings broker broker.toml
     """,
 )
-# One line each in the list of commands, which would cut longer ones off.
-for command, summary in (
-    (up, "Bring a scenario up on this machine, with real brokers."),
-    (simulate, "Run one scenario in the simulator and print how it went."),
-    (sweep, "Simulate every point of a grid, on all cores or a cluster."),
-    (analyse, "Compute delivery, traffic and delays from trace rows."),
-    (compact, "Gather the small trace files of live brokers."),
-    (watch, "Judge every contract while the overlay runs."),
-    (learn, "Learn how every link behaves from what was measured."),
-    (broker, "Run one broker of an overlay, from one file."),
-):
-    app.command(short_help=summary)(command)
-app.add_typer(study, name="study", short_help="Make a paper's figure again and judge its claims.")
+for _name, _summary in COMMANDS.items():
+    app.command(_name, short_help=_summary)(lambda: None)
 
 
 @app.callback(invoke_without_command=True)
@@ -67,7 +83,12 @@ def main() -> None:
     """Run a command; a user's mistake is one paragraph, never a traceback."""
     try:
         app()
-    except (TidingsError, pa.ArrowInvalid) as error:
+    except TidingsError as error:
+        _fail(str(error))
+    except ValueError as error:
+        # By its name: importing Arrow for it would take longer than most commands do.
+        if type(error).__name__ != "ArrowInvalid":
+            raise
         _fail(str(error))
     except OSError as error:
         _fail(_problem(error))

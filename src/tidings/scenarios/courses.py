@@ -11,7 +11,6 @@ from tidings.core.errors import ConfigError, first_line
 from tidings.core.topology import Topology
 from tidings.files.link_model import read_link_model
 from tidings.scenarios.past_rows import read_past
-from tidings.sim.courses.learned import learned_courses
 from tidings.sim.courses.link_course import AS_WRITTEN, Ends, LinkCourses
 from tidings.sim.courses.past import RoundTrips, past_courses
 from tidings.sim.scenario import Scenario
@@ -21,6 +20,9 @@ def courses_of(scenario: Scenario, overlay: Topology) -> LinkCourses:
     """The courses of the overlay's links that are known; the same for equal scenarios."""
     links, ends = scenario.links, tuple((link.a, link.b) for link in overlay.links)
     if links.model:
+        # Here, because it brings SciPy, which takes longer to import than all the rest.
+        from tidings.sim.courses.learned import learned_courses
+
         place = (scenario.source or scenario.run.name, "links.model", links.model)
         model = read_link_model(Path(scenario.folder) / links.model, *place[:2])
         run = scenario.run

@@ -26,7 +26,7 @@ def show(console: Console, analysis: Analysis, traces: Path) -> None:
     if study is not None:
         console.print(study_table(", ".join(sorted(set(study["study"]))), study))
     else:
-        console.print(metrics_table("Runs", analysis.strategies, ["run", "strategy"]))
+        console.print(metrics_table("Runs", records(analysis.strategies), ["run", "strategy"]))
         if analysis.strategies["run"].nunique() == 1:
             _show_run(console, analysis)
         for drop in records(analysis.drops):
@@ -42,9 +42,9 @@ def _show_run(console: Console, analysis: Analysis) -> None:
 
     topics, labels = analysis.topics, ["topic", "expected"]
     if 1 < len(topics) <= MOST_TOPICS:
-        console.print(metrics_table("Topics", topics, labels))
+        console.print(metrics_table("Topics", records(topics), labels))
     labels = ["subscription", "expected"]
-    console.print(metrics_table("Subscribers", analysis.subscribers, labels))
+    console.print(metrics_table("Subscribers", records(analysis.subscribers), labels))
     if len(analysis.costs):
         console.print(_cost_table(analysis.costs))
     system = analysis.reliability[analysis.reliability["level"] == SYSTEM]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from math import isinf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,12 +42,12 @@ def study_table(title: str, study: pd.DataFrame) -> Table:
     labels = [name for name in labels if "." in name or study[name].nunique() > 1]
     seeds = "" if "seeds" in labels else f" over {study['seeds'].iloc[0]} seeds"
     narrow = study.drop(columns="delay_p50_s")  # so that it fits a narrow terminal
-    return metrics_table(f"{title}: means{seeds} ± 95 % confidence", narrow, labels)
+    return metrics_table(f"{title}: means{seeds} ± 95 % confidence", records(narrow), labels)
 
 
-def metrics_table(title: str, frame: pd.DataFrame, labels: Iterable[str]) -> Table:
-    """The labels and all metrics of a frame, with ± half an interval where there is one."""
-    labels, metrics = list(labels), [name for name in METRICS if name in frame]
+def metrics_table(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Table:
+    """The labels and all metrics of some rows, with ± half an interval where there is one."""
+    metrics = [name for name in METRICS if rows and name in rows[0]]
     table = Table(
         title=Text(title, "table.title"),
         title_justify="left",
@@ -57,16 +57,15 @@ def metrics_table(title: str, frame: pd.DataFrame, labels: Iterable[str]) -> Tab
     )
     for label in labels:
         heading = label.rpartition(".")[2].replace("_", " ")
-        longest = max(map(len, map(_label, frame[label])), default=0)
+        longest = max(map(len, map(_label, (row[label] for row in rows))), default=0)
         table.add_column(heading, overflow="fold", min_width=min(longest, LABEL_WIDTH))
     for metric in metrics:
         table.add_column(METRICS[metric].heading, justify="right")
-    rows: list[dict[str, Any]] = frame.head(MAX_ROWS).to_dict("records")
-    for row in rows:
+    for row in rows[:MAX_ROWS]:
         cells = [Text(_label(row[label])) for label in labels]  # names may have brackets
         table.add_row(*cells, *(_cell(row, metric) for metric in metrics))
-    if len(frame) > MAX_ROWS:
-        table.caption = f"the first {MAX_ROWS} of {len(frame)} rows"
+    if len(rows) > MAX_ROWS:
+        table.caption = f"the first {MAX_ROWS} of {len(rows)} rows"
     return table
 
 
@@ -80,7 +79,7 @@ def _label(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _cell(row: dict[str, Any], metric: str) -> str:
+def _cell(row: Mapping[str, Any], metric: str) -> str:
     value, spread = row[metric], row.get(f"{metric}_interval")
     if value is None or isnan(value) or isinf(value):
         return "-"

@@ -7,7 +7,6 @@ from math import inf
 from typing import Any
 
 import msgspec
-import pandas as pd
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -68,10 +67,11 @@ def show_result(
 ) -> None:
     """On-time ratio and delay per subscriber."""
     strategy = plan.scenario.broker.strategy
-    rows = pd.DataFrame([msgspec.structs.asdict(row) for row in per_subscriber(tables)])
-    rows = rows.rename(columns={"expected": "messages"})
+    rows = [
+        {"messages": row.expected} | msgspec.structs.asdict(row) for row in per_subscriber(tables)
+    ]
     title = f"{plan.scenario.run.name}: {strategy}: what every subscriber got"
-    if len(rows):
+    if rows:
         console.print(metrics_table(title, rows, ("subscription", "messages")))
     elif not outcome.lost_trace_rows:
         console.print("Nobody published anything that somebody had subscribed to.")
