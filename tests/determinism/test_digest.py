@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 from support.sweeps import TINY_SCENARIO, a_spec
 
-from tidings.pipeline.session import spark_session
 from tidings.pipeline.sweep.grid import read_spec
 from tidings.pipeline.sweep.job import sweep
 from tidings.scenarios.read import load
@@ -58,9 +58,9 @@ def test_another_seed_gives_another_digest(tmp_path: Path) -> None:
 
 
 @pytest.mark.xdist_group("spark")
-def test_a_spark_executor_gives_the_same_digest(tmp_path: Path) -> None:
+def test_a_spark_executor_gives_the_same_digest(tmp_path: Path, spark: SparkSession) -> None:
     spec = read_spec(a_spec(tmp_path, "run.seed = [1, 2]", EVENTFUL))
-    report = sweep(spec, tmp_path / "out", lambda: spark_session("local[2]"), lambda *now: None)
+    report = sweep(spec, tmp_path / "out", lambda: spark, lambda *now: None)
     assert report.ran == 2, report.failures
     for row in finished_points(tmp_path / "out").to_pylist():
         scenario = load(tmp_path / "tiny.toml", {"run.seed": row["seed"]})

@@ -29,11 +29,6 @@ from tidings.pipeline.shipping import package_archive
 pytestmark = pytest.mark.xdist_group("spark")
 
 
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return spark_session("local[2]")
-
-
 def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:
     assert spark_session("local[2]").sparkContext is spark.sparkContext
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pyspark
 
 from tidings.pipeline.java import java_home
+from tidings.pipeline.session import BRIEF
 
 HOST = "127.0.0.1"
 STARTS_WITHIN_S = 180.0
-FRUGAL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # of a JVM that lives for a minute
 DEPLOY = "org.apache.spark.deploy"
 
 # Runs a command until its own input ends, as it does when we end, even if we are killed; then the
@@ -74,8 +74,8 @@ class Cluster:
             "SPARK_HOME": str(spark_home),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": FRUGAL,
-            "SPARK_LAUNCHER_OPTS": FRUGAL,
+            "SPARK_DAEMON_JAVA_OPTS": BRIEF,
+            "SPARK_LAUNCHER_OPTS": BRIEF,
         }
         command = [spark_home / "bin" / "spark-class", f"{DEPLOY}.{what}", "--host", HOST]
         with (home / "log").open("wb") as log:

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+from support.brief_spark import BRIEFLY, as_options
 from support.children import start
 
 TINY_SCENARIO = """
@@ -44,8 +46,6 @@ TINY_GRID = """
 "run.seed" = { from = 1, count = 2 }
 """
 
-RUN = "import typer; from tidings.cli.sweep import sweep; typer.run(sweep)"
-
 
 def a_spec(folder: Path, grid: str = TINY_GRID, scenario: str = TINY_SCENARIO) -> Path:
     """A spec and its scenario in a folder of their own."""
@@ -56,11 +56,12 @@ def a_spec(folder: Path, grid: str = TINY_GRID, scenario: str = TINY_SCENARIO) -
     return spec
 
 
-def start_sweep(spec: Path, out: Path) -> subprocess.Popen[str]:
-    """`tidings sweep` in a process of its own."""
-    command = [sys.executable, "-c", RUN, str(spec), "--out", str(out), "--master", "local[2]"]
+def start_sweep(spec: Path, out: Path, *options: str, **how: Any) -> subprocess.Popen[str]:
+    """`tidings sweep` in a process of its own; `how` are arguments of `Popen`."""
+    command = [sys.executable, "-m", "tidings", "sweep", spec, "--out", out, "--master", "local[2]"]
     pipe = subprocess.PIPE
-    return start([*command, "--quiet"], stdout=pipe, stderr=pipe, text=True)
+    options = (*options, *as_options(BRIEFLY))
+    return start([*command, *options], stdout=pipe, stderr=pipe, text=True, **how)
 
 
 def point_files(out: Path) -> list[Path]:

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.standalone import FRUGAL, HOST, Cluster, a_cluster
+from support.brief_spark import BRIEFLY, as_options
+from support.standalone import HOST, Cluster, a_cluster
 from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files
 
+from tidings.pipeline.session import BRIEF
 from tidings.pipeline.sweep.grid import points_of, read_spec
 from tidings.scenarios.set_up import set_up
 from tidings.sim.world import simulate
@@ -32,7 +34,8 @@ MANY = '"run.seed" = { from = 1, count = 10 }'
 
 SMALL = {
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": FRUGAL,
+    "spark.executor.extraJavaOptions": BRIEF,
+    **BRIEFLY,
     "spark.sql.shuffle.partitions": "2",
 }
 # Whatever takes longer than another gets a second try beside it, as soon as a core is free.
@@ -72,9 +75,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @contextmanager
 def started(program: list[str], *command: object, **conf: str) -> Iterator["subprocess.Popen[str]"]:
     """A command in a process of its own, with these settings of Spark; it ends with the block."""
-    settings = [text for name, value in conf.items() for text in ("--conf", f"{name}={value}")]
     process = subprocess.Popen(
-        [sys.executable, *program, *map(str, command), *settings],
+        [sys.executable, *program, *map(str, command), *as_options(conf)],
         env=os.environ | {"SPARK_LOCAL_IP": HOST},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

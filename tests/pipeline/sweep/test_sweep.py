@@ -3,10 +3,7 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +14,7 @@ import pytest
 import typer
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from support.children import start
-from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files, start_sweep
+from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files
 from typer.testing import CliRunner
 
 from tidings.cli.analyse import analyse
@@ -42,9 +38,6 @@ from tidings.traces.drafts import Drafts
 from tidings.traces.points import POINT_SCHEMA, finished_points
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
-
-# About a second of work for each point, so that a signal finds the sweep in the middle.
-SLOWER = TINY_SCENARIO.replace("seconds = 3", "seconds = 400")
 
 
 def silent(done: int, points: int) -> None:
@@ -365,64 +358,6 @@ def test_what_python_says_on_an_executor_reaches_the_person(
     monkeypatch.setattr(job, "run_tasks", incomplete)
     with pytest.raises(TidingsError, match=r"ModuleNotFoundError: No module named 'msgspec'\. The"):
         job.sweep(read_spec(a_spec(tmp_path)), tmp_path / "out", lambda: spark, silent)
-
-
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def test_points_that_finished_survive_a_kill_and_an_interrupt(
-    tmp_path: Path, spark: SparkSession
-) -> None:
-    spec, out = a_spec(tmp_path, "run.seed = { from = 1, count = 16 }", SLOWER), tmp_path / "out"
-    process = start_sweep(spec, out)
-    wait_for(lambda: len(point_files(out)) >= 1, process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=180)
-    survived = point_files(out)
-
-    process = start_sweep(spec, out)
-    wait_for(lambda: len(point_files(out)) >= len(survived) + 2, process)
-    process.send_signal(signal.SIGINT)
-    said, complaints = process.communicate(timeout=180)
-    assert process.returncode == 130, complaints
-    kept = point_files(out)
-    assert set(survived) < set(kept)
-    assert len(kept) < 16
-    assert f"{len(kept)} of 16 points are in {out}" in said
-    assert f"To run the other {16 - len(kept)}: tidings sweep {spec} --out {out}" in said
-
-    times = {path: path.stat().st_mtime_ns for path in kept}
-    report = job.sweep(read_spec(spec), out, lambda: spark, silent)
-    assert (report.kept, report.ran) == (len(kept), 16 - len(kept))
-    assert all(path.stat().st_mtime_ns == times[path] for path in kept)
-    published = headline.read_tables(out)["published"]
-    expected = sum(finished_points(out)["publications"].to_pylist())
-    assert published.num_rows == expected
-    assert published.group_by(["run", "message"]).aggregate([]).num_rows == expected
-
-
-@pytest.mark.parametrize("points_before", [0, 1])
-def test_sigterm_to_the_whole_group_ends_a_sweep_as_ctrl_c_does(
-    points_before: int, tmp_path: Path
-) -> None:
-    """As `timeout` and batch systems send it; with 0 points it comes while Spark starts."""
-    spec, out = a_spec(tmp_path, "run.seed = { from = 1, count = 16 }", SLOWER), tmp_path / "out"
-    command = [sys.executable, "-m", "tidings", "sweep", spec, "--out", out, "--master", "local[2]"]
-    pipe = subprocess.PIPE
-    process = start(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-    wait_for(lambda: out.exists() and len(point_files(out)) >= points_before, process)
-    time.sleep(0.5)
-    os.killpg(process.pid, signal.SIGTERM)
-    said, complaints = process.communicate(timeout=180)  # its pipes close when the JVM has ended
-    assert (process.returncode, complaints) == (130, "")
-    kept = len(point_files(out))
-    assert points_before <= kept < 16
-    assert f"{kept} of 16 points are in {out}" in said
 
 
 def test_a_study_has_means_over_seeds_and_their_confidence(

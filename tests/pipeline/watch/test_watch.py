@@ -1,114 +1,38 @@
-"""Windows of a watch are those that plain Python computes, through bad files, late rows and a kill;
+"""Windows of a watch are those that plain Python computes, through bad files and late rows;
 and violations reach whoever listens."""
 
 import json
-import random
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from support.children import start
 from support.live import PahoClient, an_overlay, eventually, free_ports
 from support.traces import a_delivery, a_publication, a_wish, tables_of, write_tables
+from support.watching import TIMING, all_rows, as_found, by_hand, write_segment, write_traces
 from typer.testing import CliRunner
 
 from tidings.cli.main import app
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.trace import Delivered, Published, Row
-from tidings.pipeline.transforms.windows import Timing, Window
+from tidings.pipeline.transforms.windows import Window
 from tidings.pipeline.watch.job import Watch, finished_windows
 from tidings.pipeline.watch.violations import ViolationPublisher
 from tidings.pipeline.watch.wishes import Wishes
 from tidings.traces.files import parquet_files
-from tidings.traces.outcomes import GRAIN_S
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
-
-TIMING = Timing(window_s=5.0, watermark_s=3.0, wait_s=1.0)
-SECONDS = 22
-DEADLINES_S = {"b2/c:a": 0.05, "b3/c:a": 0.08, "b3/d:a": 0.08, "b2/c:b": inf}
-INTERESTED = {"a": ("b2/c:a", "b3/c:a", "b3/d:a"), "b": ("b2/c:b",)}
-
-
-def a_second(number: int) -> list[Row]:
-    """What brokers record in one second: two topics, some losses, some deliveries twice."""
-    drawn, rows = random.Random(number), list[Row]()
-    for index in range(16):
-        at, topic, message = number + index / 16, "ab"[index % 2], 100 * number + index
-        takers, limit_s = INTERESTED[topic], 0.06 if index % 4 else inf
-        rows.append(Published(at, "b1", message, topic, 10, limit_s, 1.0, "d-tree", takers))
-        for broker in sorted({taker.partition("/")[0] for taker in takers}):
-            own = tuple(taker for taker in takers if taker.startswith(broker))
-            for _ in range(drawn.choice((0, 1, 1, 1, 1, 2))):
-                age_s = drawn.gammavariate(2.0, 0.02)
-                rows.append(Delivered(at + age_s, broker, message, age_s, 1, own))
-    return rows
-
-
-def write_segment(traces: Path, number: int, rows: Iterable[Row], run: str = "r") -> None:
-    write_tables(traces, tables_of({run: rows}), f"{run}-b1-{number:06}")
 
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("watched") / "traces"
-    write_segment(folder, 0, [a_wish(name, limit) for name, limit in DEADLINES_S.items()])
-    for number in range(SECONDS):
-        write_segment(folder, number + 1, a_second(number))
-    return folder
-
-
-def by_hand(rows: Iterable[Row], timing: Timing = TIMING) -> dict[tuple[float, str, float], tuple]:
-    """Per window, topic and deadline: expected, delivered, on time and the 95 % delay."""
-    rows, first = list(rows), dict[tuple[int, str], float]()
-    for row in rows:
-        if isinstance(row, Delivered):
-            for taker in row.subscriptions:
-                key = (row.message, taker)
-                first[key] = min(first.get(key, inf), row.at)
-    delays = defaultdict[tuple[float, str, float], list[float]](list)
-    for row in rows:
-        if isinstance(row, Published):
-            begin = row.at // timing.window_s * timing.window_s
-            for taker in row.interested:
-                limit_s = min(row.deadline_s, DEADLINES_S.get(taker, inf))
-                delay_s = first.get((row.message, taker), inf) - row.at
-                delays[begin, row.topic, limit_s].append(delay_s)
-    return {key: figures(key[2], found) for key, found in delays.items()}
-
-
-def figures(limit_s: float, delays_s: list[float]) -> tuple[int, int, int, float]:
-    came = [delay_s for delay_s in delays_s if delay_s < inf]
-    on_time = sum(delay_s <= limit_s + GRAIN_S for delay_s in came)
-    return len(delays_s), len(came), on_time, pytest.approx(np.percentile(came, 95))
-
-
-def as_found(windows: Iterable[Window]) -> dict[tuple[float, str, float], tuple]:
-    found = {}
-    for window in windows:
-        key = (window.from_s, window.topic, window.deadline_s)
-        assert key not in found, "a window was given out twice"
-        found[key] = (window.expected, window.delivered, window.on_time, window.delay_p95_s)
-        assert window.lost == window.expected - window.delivered
-        assert window.loss_ratio == pytest.approx(window.lost / window.expected)
-        assert window.on_time_ratio == pytest.approx(window.on_time / window.expected)
-    return found
-
-
-def all_rows() -> list[Row]:
-    return [row for number in range(SECONDS) for row in a_second(number)]
+    return write_traces(tmp_path_factory.mktemp("watched") / "traces")
 
 
 def watched(
@@ -175,32 +99,6 @@ def test_windows_go_on_when_nothing_is_delivered_and_late_rows_are_counted(
     spans = [(window.from_s, window.expected, window.delivered) for window in found]
     assert spans == [*((5.0 * number, 20, 0) for number in range(6)), (30.0, 4, 0)]
     assert {(window.loss_ratio, window.delay_p95_s) for window in found} == {(1.0, None)}
-
-
-def test_a_killed_watch_goes_on_and_every_window_is_there_once(
-    traces: Path, tmp_path: Path
-) -> None:
-    memory = tmp_path / "memory"
-    times = ("--window-s", "5", "--watermark-s", "3", "--wait-s", "1", "--batch-rows", "250")
-    command = [sys.executable, "-m", "tidings", "watch", str(traces), "--once", "--json", *times]
-    command += ["--checkpoint", str(memory), "--master", "local[2]"]
-    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    eventually(lambda: finished_windows(memory) or process.poll() is not None, 200)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    before = as_found(finished_windows(memory))
-    whole = by_hand(all_rows())
-    assert 0 < len(before) < len(whole)
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    after = as_found(finished_windows(memory))
-    assert after == whole
-    assert before.items() <= after.items()
-    *lines, end = map(json.loads, done.stdout.splitlines())
-    assert {line["id"] for line in lines} >= {
-        window.id for window in finished_windows(memory) if window.from_s >= 15
-    }
-    assert end["end"]["late_rows"] == 0
 
 
 def test_a_checkpoint_keeps_to_its_division_of_time(tmp_path: Path, spark: SparkSession) -> None:
