@@ -107,9 +107,9 @@ class MqttFront:
         except BadStatement as fault:
             self._warn_of(fault, connection.client_id)
             # A client that was in a hurry has disconnected already, behind what is refused here.
-            ended = [request for request in requests if type(request) is Closed]
-            closing = connection.session.close(fault.code, fault.problem) or ended
-            self._serve(connection, closing, now)
+            ended: list[Request] = [request for request in requests if type(request) is Closed]
+            closing = connection.session.close(fault.code, fault.problem)
+            self._serve(connection, closing or ended, now)
 
     def _serve_all(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
         carry_out, publish = self.driver.carry_out, self._broker.publish
