@@ -37,7 +37,7 @@ EVERYTHING = "#"
 COMMAND = "sub"  # as errors name it
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class WantedMessages(msgspec.Struct, frozen=True):
     """What is waited for, and how it is shown."""
 
     topics: list[str]
@@ -88,7 +88,7 @@ def sub(
     Ends after --count messages, after --seconds, or with Ctrl-C. If fewer than --count have come by
     then, the exit code is not 0.
     """
-    wanted = Wanted(topic or [EVERYTHING], count, seconds, json, verbose, quiet)
+    wanted = WantedMessages(topic or [EVERYTHING], count, seconds, json, verbose, quiet)
     for one in wanted.topics:
         check_filter(one)
     if seconds is not None and not 0 < seconds < float("inf"):
@@ -119,7 +119,7 @@ def sub(
         raise typer.Exit(FAILED)
 
 
-async def _receive(broker: BrokerAt, stated: Properties, wanted: Wanted) -> int:
+async def _receive(broker: BrokerAt, stated: Properties, wanted: WantedMessages) -> int:
     """Shows what comes until enough has come or the time is up; how many that were."""
     received = 0
     async with broker as client:
@@ -136,13 +136,13 @@ async def _receive(broker: BrokerAt, stated: Properties, wanted: Wanted) -> int:
     return received
 
 
-def _waiting_for(wanted: Wanted) -> str:
+def _waiting_for(wanted: WantedMessages) -> str:
     messages = "messages" if wanted.count is None else f"{wanted.count} messages"
     within = "until Ctrl-C" if wanted.seconds is None else f"for {wanted.seconds:g} s"
     return f"Waiting {within} for {messages} on {', '.join(wanted.topics)}"
 
 
-def _show(message: Publish, wanted: Wanted) -> None:
+def _show(message: Publish, wanted: WantedMessages) -> None:
     if wanted.json:
         line = msgspec.json.encode(_described(message))
     else:
