@@ -29,7 +29,9 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "cli/analyse.py: analyse": "a command's signature is its help",
     "cli/learn.py: learn": "a command's signature is its help",
+    "cli/pub.py: pub": "a command's signature is its help",
     "cli/study.py: run_study": "a command's signature is its help",
+    "cli/sub.py: sub": "a command's signature is its help",
     "cli/up.py: up": "a command's signature is its help",
     "cli/watch.py: watch": "a command's signature is its help",
     "mqtt/publishing.py: take_publishes": "one loop that is run for every message, without calls",

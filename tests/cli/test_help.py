@@ -11,7 +11,10 @@ from typer.testing import CliRunner
 from tidings.cli.main import app
 from tidings.live.config import load
 
-COMMANDS = ("up", "simulate", "sweep", "analyse", "compact", "watch", "learn", "broker", "study")
+COMMANDS = (
+    *("up", "pub", "sub", "simulate", "sweep", "analyse", "compact", "watch", "learn", "broker"),
+    "study",
+)
 WIDTH = 80
 
 

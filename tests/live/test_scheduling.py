@@ -36,13 +36,22 @@ def test_an_unknown_one_in_a_file_is_named_with_what_is_accepted() -> None:
 def test_a_publisher_states_one(policy: str) -> None:
     pairs = (("scheduling", policy),)
     packet = Publish("t", b"", properties=Properties(user_properties=pairs))
-    message = Publications(lambda topic: Contract(scheduling="rl", price=2.0)).message(1, packet)
+    message = Publications(lambda topic: Contract(scheduling="rl", price=2.0)).message(
+        1, packet, "c"
+    )
     assert message.contract == Contract(scheduling=policy, price=2.0)
 
 
-@pytest.mark.parametrize("stated", ["lifo", "EB", "x" * 100])
-def test_an_unknown_one_is_refused(stated: str) -> None:
-    named = f"user property scheduling is {stated!r}, but accepted is: {ACCEPTED}"
+@pytest.mark.parametrize(
+    ("stated", "shown", "hint"),
+    [
+        ("lifo", "'lifo'", " Did you mean 'fifo'?"),
+        ("EB", "'EB'", " Did you mean 'eb'?"),
+        ("x" * 100, f"'{'x' * 80}...'", ""),
+    ],
+)
+def test_an_unknown_one_is_refused(stated: str, shown: str, hint: str) -> None:
+    named = f"user property scheduling is {shown}, but accepted is: {ACCEPTED}{hint}"
     for refusal in refusals((("scheduling", stated),)):
         assert str(refusal) == named
         assert refusal.code == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
@@ -52,7 +61,7 @@ def test_an_unknown_one_is_refused(stated: str) -> None:
 def test_none_and_two_are_refused(pairs: tuple[tuple[str, str], ...]) -> None:
     packet = Publish("t", b"", properties=Properties(user_properties=pairs))
     with pytest.raises(WireError, match="user property scheduling is"):
-        Publications(lambda topic: BEST_EFFORT).message(1, packet)
+        Publications(lambda topic: BEST_EFFORT).message(1, packet, "c")
 
 
 def test_a_client_of_another_make_is_served_or_told_why_not(tmp_path: Path) -> None:

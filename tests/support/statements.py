@@ -15,7 +15,7 @@ def refusals(pairs: UserProperties) -> tuple[WireError, WireError]:
     """With what a PUBLISH and a SUBSCRIBE with these user properties are refused."""
     packet = Publish("t", b"", properties=Properties(user_properties=pairs))
     with pytest.raises(WireError) as of_publish:
-        Publications(lambda topic: BEST_EFFORT).message(1, packet)
+        Publications(lambda topic: BEST_EFFORT).message(1, packet, "c")
     with pytest.raises(WireError) as of_subscribe:
         wishes("n1", "c", ["t"], pairs)
     return of_publish.value, of_subscribe.value

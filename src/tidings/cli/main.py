@@ -19,6 +19,8 @@ from tidings.core.errors import TidingsError
 # function, or a group of commands, of its name.
 COMMANDS = {
     "up": "Bring a scenario up on this machine, with real brokers.",
+    "pub": "Publish messages at a broker, under a contract.",
+    "sub": "Print the messages that a subscription brings.",
     "simulate": "Run one scenario in the simulator and print how it went.",
     "sweep": "Simulate every point of a grid, on all cores or a cluster.",
     "analyse": "Compute delivery, traffic and delays from trace rows.",
@@ -59,6 +61,7 @@ app = typer.Typer(
 
     \b
     See it run:      tidings up scenarios/harmony.toml --seconds 20
+    Take part:       tidings sub -t 'alerts/#'
     Ask what if:     tidings simulate scenarios/mesh20.toml --strategy r-tree
     Ask many times:  tidings sweep studies/mesh20.toml
     Read the traces: tidings analyse traces

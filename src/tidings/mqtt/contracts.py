@@ -4,8 +4,9 @@ Nine names have a meaning here. All other user properties are attributes of the 
 touched. `STATEMENTS` has one row for each name: the field of the contract it stands for, how its
 text is read and written, and what is accepted. Brokers read by it; whoever publishes writes by it.
 
-A bad value is refused by name (reason code 0x83) and never ignored: a publisher who relies on a
-deadline that nobody keeps is worse off than one whose message is refused.
+A bad value is refused by name and never ignored: a publisher who relies on a deadline that nobody
+keeps is worse off than one whose message is refused. The reason code is 0x83: the packet is valid,
+and this broker cannot do what it says. `misspelt` finds names that were probably meant to be ours.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -21,10 +23,13 @@ from msgspec.structs import asdict, replace
 
 from tidings.core.contract import BEST_EFFORT, Contract
 from tidings.core.errors import WireError
+from tidings.core.near_names import slip_of
 from tidings.mqtt.properties import UserProperties
 from tidings.mqtt.reasons import ReasonCode
 
 LONGEST_SHOWN = 80  # characters of a bad value that the error repeats
+LONGEST_SLIP = 40  # characters of a name that can be a slip of ours; more are not looked at
+REMEMBERED_NAMES = 1_024  # of other people's properties: a client sends the same ones for ever
 
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
 _MS_PER_S_DIGITS = 3
@@ -73,6 +78,15 @@ def _name(text: str) -> str:
 def property_text(value: object) -> str:
     """A value as user properties spell it: truth as true or false, numbers as Python does."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class BadStatement(WireError):
+    """A user property that states something we cannot do; `name` is the property's own, or the one
+    that it is a misspelling of."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        self.name = name
+        super().__init__(problem, ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR)
 
 
 class Statement(Struct, frozen=True):
@@ -137,15 +151,35 @@ def _statements(user_properties: UserProperties) -> dict[str, Any]:
         if statement is None:
             continue
         if statement.field in stated:
-            raise _refused(f"user property {name} is stated twice, but accepted is: once")
+            problem = f"user property {name} is stated twice, but accepted is: once."
+            raise BadStatement(name, problem)
         try:
             stated[statement.field] = statement.read(text)
         except ValueError:
-            shown = text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
-            problem = f"user property {name} is {shown!r}, but accepted is: {statement.accepted}"
-            raise _refused(problem) from None
+            raise bad_value(name, text, statement.accepted) from None
     return stated
 
 
-def _refused(problem: str) -> WireError:
-    return WireError(problem + ".", ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR)
+def bad_value(name: str, text: str, accepted: str, hint: str = "") -> BadStatement:
+    """The refusal of a statement whose value is not accepted."""
+    problem = f"user property {name} is {shown(text)}, but accepted is: {accepted}.{hint}"
+    return BadStatement(name, problem)
+
+
+def shown(text: str) -> str:
+    """A text from the wire as errors and logs repeat it: quoted, on one line, not too long."""
+    return repr(text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "...")
+
+
+def misspelt(user_properties: UserProperties) -> dict[str, str]:
+    """Names that state nothing, each with the name of a statement that was probably meant."""
+    found = {}
+    for name, _ in user_properties:
+        if name not in STATEMENTS and len(name) <= LONGEST_SLIP and (meant := _meant(name)):
+            found[name] = meant
+    return found
+
+
+@lru_cache(REMEMBERED_NAMES)
+def _meant(name: str) -> str | None:
+    return slip_of(name, STATEMENTS)

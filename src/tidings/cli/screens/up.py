@@ -41,8 +41,8 @@ def show_brokers(console: Console, plan: Plan, overlay: Overlay) -> None:
     first, last = brokers[0], brokers[-1]
     here, there = overlay.brokers[first].mqtt_port, overlay.brokers[last].mqtt_port
     console.print(f"While it runs, listen at {last} and speak at {first}, in two other terminals:")
-    console.print(f"  mosquitto_sub -h {host} -p {there} -t 'hello/#' -v", highlight=False)
-    console.print(f"  mosquitto_pub -h {host} -p {here} -t hello/world -m hi", highlight=False)
+    console.print(f"  tidings sub --host {host} -p {there} -t 'hello/#' -v", highlight=False)
+    console.print(f"  tidings pub --host {host} -p {here} -t hello/world hi", highlight=False)
 
 
 def report(plan: Plan, outcome: Outcome, tables: dict[str, pa.Table]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from typing import assert_never
 
-from tidings.core.errors import FilterError, WireError
+from tidings.core.errors import FilterError, first_line
 from tidings.core.message import Message
 from tidings.core.topic import check_filter
 from tidings.live.config import Mqtt
@@ -22,6 +22,7 @@ from tidings.live.mqtt.deliveries import Deliveries
 from tidings.live.mqtt.statements import Publications, wishes
 from tidings.live.rate_limited import RateLimitedWarnings
 from tidings.mqtt.codec import Limits
+from tidings.mqtt.contracts import BadStatement, shown
 from tidings.mqtt.packets import Connect, Publish, Subscribe, TopicFilter, Unsubscribe
 from tidings.mqtt.properties import NO_PROPERTIES
 from tidings.mqtt.reasons import ReasonCode
@@ -42,6 +43,7 @@ class MqttFront:
         self.max_unsent_bytes = mqtt.max_unsent_bytes
         self._max_connections = mqtt.max_connections
         self._turned_away = RateLimitedWarnings(logger, counted=True)
+        self._refused = RateLimitedWarnings(logger)
         self._broker, self._deliveries = driver.broker, deliveries
         self._publications = Publications(driver.broker.default_contract)
         self._connections: dict[MqttConnection, None] = {}
@@ -94,15 +96,22 @@ class MqttFront:
         """Serves all that one read brought, as one round."""
         self._deliveries.publisher = connection
         with self.driver.round:
-            try:
-                self._serve(connection, requests, now)
-            except WireError as fault:
-                self._serve(connection, connection.session.close(fault.code, fault.problem), now)
+            self._serve(connection, requests, now)
             connection.answer()
             connection.flush()
         self._deliveries.publisher = None
 
     def _serve(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
+        try:
+            self._serve_all(connection, requests, now)
+        except BadStatement as fault:
+            self._warn_of(fault, connection.client_id)
+            # A client that was in a hurry has disconnected already, behind what is refused here.
+            ended: list[Request] = [request for request in requests if type(request) is Closed]
+            closing = connection.session.close(fault.code, fault.problem)
+            self._serve(connection, closing or ended, now)
+
+    def _serve_all(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
         carry_out, publish = self.driver.carry_out, self._broker.publish
         take_id, contract_of = self._broker.message_ids.take, self._broker.default_contract
         for request in requests:
@@ -111,7 +120,7 @@ class MqttFront:
                     topic = request.topic
                     message = Message(take_id(), topic, request.payload, contract_of(topic))
                 else:
-                    message = self._publications.message(take_id(), request)
+                    message = self._publications.message(take_id(), request, connection.client_id)
                 carry_out(publish(message, now), now)
             else:
                 self._serve_one(connection, request, now)
@@ -127,7 +136,7 @@ class MqttFront:
             case Closed():
                 self._close(connection, request, now)
             case Publish():
-                self._serve(connection, [request], now)
+                self._serve_all(connection, [request], now)
             case _:
                 assert_never(request)
 
@@ -137,11 +146,13 @@ class MqttFront:
             self._unnamed += 1
             first_id = self._broker.message_ids.take()  # no other broker or incarnation has it
             client_id = assigned = f"client-{first_id:x}-{self._unnamed}"
+        connection.client_id, connection.version = client_id, request.version
+        if request.will is not None:
+            self._publications.check(request.will)  # now, while its client can be told
         if (older := self._clients.get(client_id)) is not None:
             code, reason = ReasonCode.SESSION_TAKEN_OVER, "another connection has taken this name"
             self._serve(older, older.session.close(code, reason), now)
         self._clients[client_id] = connection
-        connection.client_id, connection.version = client_id, request.version
         connection.max_packet_bytes = connection.session.max_outgoing_bytes
         self._serve(connection, connection.session.accept(now, assigned), now)
 
@@ -161,7 +172,8 @@ class MqttFront:
                 accepted.append(wanted)
         try:
             self._grant(connection, accepted, request, now)
-        except WireError as fault:
+        except BadStatement as fault:
+            self._warn_of(fault, connection.client_id)
             codes = [ReasonCode(fault.code)] * len(codes)
             problems.append(fault.problem)
         connection.session.suback(request.packet_id, codes, "; ".join(problems) or None)
@@ -201,15 +213,16 @@ class MqttFront:
         if self._clients.get(connection.client_id) is connection:
             del self._clients[connection.client_id]
         if closed.will is not None:
-            self._publish_will(closed.will, now)
+            self._publish_will(closed.will, connection.client_id, now)
         connection.answer()
         connection.close()
 
-    def _publish_will(self, will: Publish, now: float) -> None:
+    def _publish_will(self, will: Publish, client_id: str, now: float) -> None:
         message_id = self._broker.message_ids.take()
-        try:
-            message = self._publications.message(message_id, will)
-        except WireError:  # its contract is not accepted, and its client is gone
-            contract = self._broker.default_contract(will.topic)
-            message = Message(message_id, will.topic, will.payload, contract)
+        message = self._publications.message(message_id, will, client_id)
         self.driver.carry_out(self._broker.publish(message, now), now)
+
+    def _warn_of(self, fault: BadStatement, client_id: str) -> None:
+        """By the name of the property: values and clients may differ each time."""
+        problem = first_line(fault)
+        self._refused.warn(f"client {shown(client_id)} is refused: {problem}", fault.name)

@@ -1,0 +1,1 @@
+"""How does a program of ours take part as a client? By MQTT 5, as anybody else does."""
