@@ -99,7 +99,7 @@ class MqttFront:
             except WireError as fault:
                 self._serve(connection, connection.session.close(fault.code, fault.problem), now)
             connection.answer()
-            connection.flush()
+            self._deliveries.touch(connection)
         self._deliveries.publisher = None
 
     def _serve(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
@@ -204,6 +204,7 @@ class MqttFront:
             self._publish_will(closed.will, now)
         connection.answer()
         connection.close()
+        self._deliveries.touch(connection)
 
     def _publish_will(self, will: Publish, now: float) -> None:
         message_id = self._broker.message_ids.take()
