@@ -88,7 +88,7 @@ class Side:
         broker = Broker("b", Settings(policies=policies), {"a": None})
         wish = a_subscription("a", topic="kept")
         broker.receive("a", Interests(1, "a", 1, 0, 1, (wish,), ()), 0.0)
-        self._events, self.store = events, SpiedStore(folder / "b.db", events)
+        self._events, self.store = events, SpiedStore(folder / "b.journal", events)
         self._trace, self.deliveries = TraceFiles(folder, "run", "b"), Deliveries()
         world = (wall_clock(), self._trace, self.deliveries, self.store)
         self.driver = Driver(broker, *world, lambda: events.append(("fail", b"")))
