@@ -95,8 +95,9 @@ def test_restarts_are_counted_up_to_a_limit() -> None:
 
 
 def test_what_is_stored_and_restored_has_lost_only_what_it_had_tried() -> None:
-    envelope = TRAVELLED.stored(age_s=1.5)
-    assert envelope == Envelope(TRAVELLED.message, 1.5, (), ("b1", "b2"), "dcrd", durable=True)
+    envelope = TRAVELLED.stored(1.5, OWED[:1])
+    path = ("b1", "b2")
+    assert envelope == Envelope(TRAVELLED.message, 1.5, OWED[:1], path, "dcrd", durable=True)
     restored = envelope.restored(OWED, born_at=110.0)
     assert restored == Parcel(
         TRAVELLED.message,

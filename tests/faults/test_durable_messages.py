@@ -3,11 +3,12 @@
 import json
 import resource
 import signal
-import sqlite3
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ from support.live import Overlay, PahoClient, an_overlay, eventually, free_ports
 from tidings.broker.settings import Settings
 from tidings.core.trace import TABLES, Reason, arrow_schema
 from tidings.live.config import BrokerConfig, Neighbour
+from tidings.live.journal.frames import Kept, frames_in
+from tidings.live.journal.recovery import recover
+from tidings.mqtt.codec import encode
+from tidings.mqtt.packets import MQTT_5, Connect, Pingreq, Pingresp, Publish
+from tidings.mqtt.properties import Properties
 from tidings.testbed.broker_files import to_toml
 from tidings.traces.files import parquet_files, read_files
 
@@ -122,10 +128,7 @@ class Line:
 
     def stored(self, name: str) -> set[int]:
         """The messages that a broker which has ended has stored."""
-        database = sqlite3.connect(self.store / f"{name}.db")
-        found = {message for (message,) in database.execute("SELECT message FROM owed")}
-        database.close()
-        return found
+        return set(recover((self.store / f"{name}.journal").read_bytes(), None).messages)
 
     def close(self) -> None:
         for broker in self.brokers.values():
@@ -211,7 +214,7 @@ def test_a_broker_whose_disk_is_full_acknowledges_nothing_that_it_did_not_store(
     b = line.brokers["b"]
     eventually(lambda: b.process.poll() is not None, ARRIVE_WITHIN_S)
     assert b.end() == 1
-    assert "b.db cannot be written" in b.complaints()
+    assert "b.journal cannot be written" in b.complaints()
     assert "so this broker ends" in b.complaints()
     eventually(lambda: not all(row["up"] for row in line.rows("link_changed", "a")))
     assert line.acknowledged_to_a() <= line.stored("b")
@@ -222,6 +225,61 @@ def test_a_broker_whose_disk_is_full_acknowledges_nothing_that_it_did_not_store(
     eventually(lambda: len(payloads(listener, "kept")) >= 200, ARRIVE_WITHIN_S)
     assert payloads(listener, "kept") == list(range(200))
     assert line.rows("dropped") == []
+    listener.close()
+
+
+def answered_pings(port: int, topic: str) -> Iterator[int]:
+    """Publishes a durable message and pings, again and again, for as long as pings are answered."""
+    kept = Properties(user_properties=(("durable", "true"),))
+    with socket.create_connection(("127.0.0.1", port), timeout=ARRIVE_WITHIN_S) as speaker:
+        speaker.sendall(encode(Connect(MQTT_5, "speaker"), MQTT_5))
+        with suppress(ConnectionError):
+            assert speaker.recv(1_000)[0] == 0x20
+            for number in range(1_000_000):
+                said = Publish(topic, f"{number:2000}".encode(), kept)
+                speaker.sendall(encode(said, MQTT_5) + encode(Pingreq(), MQTT_5))
+                if not speaker.recv(1_000).startswith(encode(Pingresp(), MQTT_5)):
+                    return
+                yield number
+
+
+@pytest.mark.parametrize("line", ["d-tree"], indirect=True)
+def test_a_broker_whose_disk_is_full_answers_no_client_for_what_it_did_not_store(
+    line: Line,
+) -> None:
+    a, listener = line.brokers["a"], line.subscriber_at_c()
+    a.until(subscriptions=2)
+    line.brokers["b"].process.send_signal(signal.SIGSTOP)  # so that a keeps all that comes
+    limit = (300_000, resource.RLIM_INFINITY)
+    resource.prlimit(a.process.pid, resource.RLIMIT_FSIZE, limit)
+    answered = list(answered_pings(a.port, "kept"))
+    assert a.end() == 1
+    assert "a.journal cannot be written" in a.complaints()
+    assert len(answered) > 100
+    assert len(line.stored("a")) == len(answered)
+    listener.vanish()
+
+
+@pytest.mark.parametrize("line", ["d-tree"], indirect=True)
+def test_a_broker_whose_store_was_damaged_says_what_is_lost_and_delivers_the_rest(
+    line: Line,
+) -> None:
+    publish_while_c_hangs(line, "kept", count=COUNT)
+    said = {row["message"] for row in line.rows("published")}
+    eventually(lambda: said <= line.acknowledged_to_a())
+    for name in ("b", "c"):
+        assert line.brokers[name].end(signal.SIGKILL) == -signal.SIGKILL
+    journal = line.store / "b.journal"
+    data = bytearray(journal.read_bytes())
+    victim = [frame for frame in frames_in(bytes(data)) if isinstance(frame.record, Kept)][7]
+    data[victim.stop - 1] ^= 4
+    journal.write_bytes(data)
+    line.restart("c")
+    listener = line.subscriber_at_c()
+    line.restart("b")
+    eventually(lambda: len(payloads(listener, "kept")) >= COUNT - 1, ARRIVE_WITHIN_S)
+    assert f"1 of {COUNT} messages is lost" in line.brokers["b"].complaints()
+    assert (line.store / "b.journal.damaged-1").read_bytes() == data
     listener.close()
 
 

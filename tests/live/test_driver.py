@@ -39,7 +39,7 @@ def written(folder: Path, act: Callable[[Driver], None]) -> list[int]:
     transport = Transport()
 
     async def main() -> None:
-        trace, store = TraceFiles(folder, "run", "b"), MessageStore(folder / "b.db")
+        trace, store = TraceFiles(folder, "run", "b"), MessageStore(folder / "b.journal")
         broker = Broker("b", Settings(), {"a": None})
         driver = Driver(broker, wall_clock(), trace, Deliveries(), store, lambda: None)
         driver.add_wire("a").connected(cast(Any, transport))

@@ -1,6 +1,7 @@
 """What was stored is there after a crash, and nothing leaves that should have been stored first."""
 
 import asyncio
+import errno
 import os
 import shutil
 import signal
@@ -31,6 +32,7 @@ from tidings.live import store as store_module
 from tidings.live.clock import wall_clock
 from tidings.live.config import parse
 from tidings.live.driver import Driver
+from tidings.live.journal.frames import Began, encode_frame
 from tidings.live.links.emulation import Emulation, Origin
 from tidings.live.mqtt.deliveries import Deliveries
 from tidings.live.server import LiveBroker
@@ -53,10 +55,11 @@ class Wall:
 def after_a_crash(path: Path, wall: Wall | None = None, now: float = 0.0) -> list[Parcel]:
     """What a new incarnation finds if the process that has the store open is no more."""
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy.db"
-        for suffix in ("", "-wal"):
-            shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+        copy = Path(folder) / "copy.journal"
+        for suffix in (".journal", ".committed"):
+            shutil.copy(path.with_suffix(suffix), copy.with_suffix(suffix))
         found = MessageStore(copy, wall or Wall())
+        assert found.reports == []
         try:
             return found.restore(now)
         finally:
@@ -71,7 +74,7 @@ def owed(parcels: list[Parcel]) -> dict[int, set[str]]:
 
 
 def test_a_parcel_comes_back_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "down" / "n1.db"
+    path = tmp_path / "deep" / "down" / "n1.journal"
     store = MessageStore(path, Wall())
     here, there = a_destination("b2", (0.5, 3)), a_destination("b3", (inf, 1), expires_s=9.0)
     store.keep(a_parcel(here, there, message=SAID, born_at=3.0, path=("a", "n1")), now=5.0)
@@ -86,7 +89,7 @@ def test_a_parcel_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
-    store = MessageStore(tmp_path / "n1.db")
+    store = MessageStore(tmp_path / "n1.journal")
     store.keep(a_parcel("b2", message=SAID), 0.0)
     assert store.urgent
     assert after_a_crash(store.path) == []
@@ -97,7 +100,7 @@ def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
 
 
 def test_striking_out_waits_for_company_and_is_done_at_the_end(tmp_path: Path) -> None:
-    store = MessageStore(tmp_path / "n1.db")
+    store = MessageStore(tmp_path / "n1.journal")
     store.keep(a_parcel("b2", "b3", message=SAID), 0.0)
     store.commit()
     store.forget(7, ("b3",))
@@ -109,15 +112,11 @@ def test_striking_out_waits_for_company_and_is_done_at_the_end(tmp_path: Path) -
     again.forget(7, ("b2", "b4"))
     again.forget(8, ("b2",))
     again.close()
-    database = sqlite3.connect(store.path)
-    assert (
-        database.execute("SELECT id FROM message UNION SELECT message FROM owed").fetchall() == []
-    )
-    database.close()
+    assert after_a_crash(store.path) == []
 
 
 def test_a_copy_that_came_back_outlives_the_answer_to_the_one_that_left(tmp_path: Path) -> None:
-    store = MessageStore(tmp_path / "n1.db")
+    store = MessageStore(tmp_path / "n1.journal")
     store.keep(a_parcel("b2", message=SAID), 0.0)  # it leaves, and the answer is lost
     store.keep(a_parcel("b2", message=SAID), 1.0)  # it comes back, for all other ways are blocked
     store.forget(7, ("b2",))  # the answer to a repeat
@@ -147,7 +146,7 @@ def test_after_every_commit_the_disk_holds_what_a_count_of_copies_says(
 ) -> None:
     held: Counter[tuple[int, str]] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        store = MessageStore(Path(folder) / "n1.db")
+        store = MessageStore(Path(folder) / "n1.journal")
         for verb, message, brokers in [*steps, ("commit", 0, set[str]())]:
             if verb == "keep":
                 store.keep(a_parcel(*sorted(brokers), message=a_message(id=message)), 0.0)
@@ -169,7 +168,7 @@ def test_after_every_commit_the_disk_holds_what_a_count_of_copies_says(
 
 def test_the_longest_stored_come_first(tmp_path: Path) -> None:
     wall = Wall()
-    store = MessageStore(tmp_path / "n1.db", wall)
+    store = MessageStore(tmp_path / "n1.journal", wall)
     for message in (3, 1, 2):
         wall.at += 1
         store.keep(a_parcel("b2", message=a_message(id=message)), 0.0)
@@ -188,7 +187,7 @@ def test_downtime_is_age_and_a_clock_set_back_makes_nobody_younger(
     tmp_path: Path, downtime_s: float, counted_s: float
 ) -> None:
     wall = Wall()
-    store = MessageStore(tmp_path / "n1.db", wall)
+    store = MessageStore(tmp_path / "n1.journal", wall)
     store.keep(a_parcel("b2", message=SAID, born_at=2.0), now=2.5)
     store.close()
     wall.at += downtime_s
@@ -200,7 +199,7 @@ def test_downtime_is_age_and_a_clock_set_back_makes_nobody_younger(
 
 def test_however_old_a_message_is_a_neighbour_still_takes_it(tmp_path: Path) -> None:
     wall = Wall(0.0)
-    store = MessageStore(tmp_path / "n1.db", wall)
+    store = MessageStore(tmp_path / "n1.journal", wall)
     store.keep(a_parcel("b2", message=SAID, born_at=-1e9), now=5.0)
     store.close()
     wall.at = 2e9
@@ -214,51 +213,31 @@ def test_however_old_a_message_is_a_neighbour_still_takes_it(tmp_path: Path) -> 
 # ---- what can be wrong
 
 
-def not_a_database(path: Path) -> None:
+def not_a_store(path: Path) -> None:
     path.write_bytes(b"these are my notes, not a store" * 100)
 
 
-def another_program_s(path: Path) -> None:
-    database = sqlite3.connect(path)
-    database.execute("CREATE TABLE notes (text)")
-    database.commit()
-    database.close()
-
-
 def of_a_later_version(path: Path) -> None:
-    MessageStore(path).close()
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 99")
-    database.close()
-
-
-def torn(path: Path) -> None:
-    store = MessageStore(path)
-    for number in range(200):
-        store.keep(a_parcel("b2", message=a_message(payload=bytes(1000), id=number)), 0.0)
-    store.close()
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def of_other_contents(path: Path) -> None:
-    MessageStore(path).close()
-    database = sqlite3.connect(path)
-    database.execute("INSERT INTO message VALUES (1, 0.0, x'c1')")
-    database.execute("INSERT INTO owed VALUES (1, 'b2', x'c1')")
-    database.commit()
-    database.close()
+    path.write_bytes(encode_frame(1, 0, 0, 0, Began(99, "0" * 32)))
 
 
 def a_folder(path: Path) -> None:
     path.mkdir()
 
 
-DAMAGES = [not_a_database, another_program_s, of_a_later_version, torn, of_other_contents, a_folder]
+def another_program_s_database(path: Path) -> None:
+    database = sqlite3.connect(path.with_suffix(".db"))
+    database.execute("CREATE TABLE notes (text)")
+    database.commit()
+    database.close()
+
+
+DAMAGES = [not_a_store, of_a_later_version, a_folder, another_program_s_database]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_file_that_is_no_store_is_an_error_and_left_as_it_is(tmp_path: Path, damage: Any) -> None:
-    path = tmp_path / "n1.db"
+    path = tmp_path / "n1.journal"
     damage(path)
     before = path.read_bytes() if path.is_file() else b""
     config = parse({"name": "n1", "store": str(tmp_path), "traces": str(tmp_path / "traces")}, "x")
@@ -269,7 +248,7 @@ def test_a_file_that_is_no_store_is_an_error_and_left_as_it_is(tmp_path: Path, d
     with pytest.raises(ConfigError) as caught:
         asyncio.run(live())
     assert str(caught.value).startswith(f"x: store is {str(tmp_path)!r}, but accepted is: a folder")
-    assert str(path) in str(caught.value)
+    assert str(path.with_suffix("")) in str(caught.value)
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
@@ -283,8 +262,8 @@ def broker_command(folder: Path, store: Path, **how: Any) -> subprocess.Complete
 
 def test_an_unusable_store_is_one_paragraph_and_exit_code_2(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    not_a_database(tmp_path / "n1.db")
-    for store, why in ((tmp_path / "file", "File exists"), (tmp_path, "file is not a database")):
+    not_a_store(tmp_path / "n1.journal")
+    for store, why in ((tmp_path / "file", "File exists"), (tmp_path, "it is not a store")):
         ended = broker_command(tmp_path, store)
         assert (ended.returncode, ended.stdout) == (2, "")
         assert why in ended.stderr
@@ -293,13 +272,13 @@ def test_an_unusable_store_is_one_paragraph_and_exit_code_2(tmp_path: Path) -> N
 
 def test_a_folder_that_may_not_be_written_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "store"
-    MessageStore(folder / "n1.db").close()
-    (folder / "n1.db").chmod(0o444)
+    MessageStore(folder / "n1.journal").close()
+    (folder / "n1.journal").chmod(0o444)
     folder.chmod(0o555)
     script = (
         "import os, sys, pathlib; from tidings.live.store import MessageStore, StoreError\n"
         "os.chdir(sys.argv[1]); os.geteuid() or os.seteuid(65534)  # rights do not bind root\n"
-        "for name in ('n1.db', 'new.db', 'new/n1.db'):\n"
+        "for name in ('n1.journal', 'new.journal', 'new/n1.journal'):\n"
         "    try: MessageStore(pathlib.Path(name))\n"
         "    except StoreError as error: print(error)\n"
     )
@@ -308,20 +287,20 @@ def test_a_folder_that_may_not_be_written_is_an_error(tmp_path: Path) -> None:
     complaints = ended.stdout.splitlines()
     folder.chmod(0o755)
     assert [line.split(" cannot be used: ")[0] for line in complaints] == [
-        "n1.db",
-        "new.db",
-        "new/n1.db",
+        "n1.journal",
+        "new.journal",
+        "new/n1.journal",
     ]
     assert not list(folder.glob("new*"))
 
 
 def test_two_brokers_do_not_share_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "LOCKED_WITHIN_S", 0.1)
-    first = MessageStore(tmp_path / "n1.db")
-    with pytest.raises(StoreError, match="locked"):
-        MessageStore(tmp_path / "n1.db")
+    first = MessageStore(tmp_path / "n1.journal")
+    with pytest.raises(StoreError, match="in use by another process"):
+        MessageStore(tmp_path / "n1.journal")
     first.close()
-    MessageStore(tmp_path / "n1.db").close()
+    MessageStore(tmp_path / "n1.journal").close()
 
 
 WRITE_UNTIL_FULL = """
@@ -351,7 +330,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_on_a_full_disk_what_was_committed_stays_and_nothing_more_is_promised(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "n1.db"
+    path = tmp_path / "n1.journal"
     command = [sys.executable, "-c", WRITE_UNTIL_FULL, str(path), str(1 << 20)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ended = subprocess.run(
@@ -384,7 +363,7 @@ class SpiedStore(MessageStore):
 
     def _write(self) -> None:
         if self.full:
-            raise sqlite3.OperationalError("database or disk is full")
+            raise OSError(errno.ENOSPC, "No space left on device")
         super()._write()
 
 
@@ -414,7 +393,7 @@ def rounds(folder: Path, emulated: bool, full: bool, *effects: list[Effect]) -> 
     log = Log()
 
     async def main() -> None:
-        trace, store = TraceFiles(folder, "run", "b"), SpiedStore(folder / "b.db", log)
+        trace, store = TraceFiles(folder, "run", "b"), SpiedStore(folder / "b.journal", log)
         broker, clock = Broker("b", Settings(), {"a": None}), wall_clock()
         world = (clock, trace, Deliveries(), store)
         driver = Driver(broker, *world, lambda: log.append("fail"))
@@ -458,4 +437,4 @@ def test_what_cannot_be_stored_is_never_acknowledged(
     log = rounds(tmp_path, emulated, True, PASSED_ON, KEPT, KEPT, PASSED_ON)
     assert [event for event in log if event != "commit"] == ["write", "abort", "fail", "close"]
     (line,) = caplog.messages
-    assert line.endswith("disk is full. No durable message can be kept, so this broker ends.")
+    assert line.endswith("left on device. No durable message can be kept, so this broker ends.")

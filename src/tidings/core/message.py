@@ -184,9 +184,9 @@ class Parcel(Struct, frozen=True, gc=False):
             restarts=min(self.restarts + 1, MOST_RESTARTS),
         )
 
-    def stored(self, age_s: float) -> Envelope:
-        """What a store keeps of it; to whom it is owed is written down beside that."""
-        return Envelope(self.message, age_s, (), self.path, self.strategy, durable=True)
+    def stored(self, age_s: float, destinations: tuple[Destination, ...]) -> Envelope:
+        """What a store keeps of it, for some of its destinations."""
+        return Envelope(self.message, age_s, destinations, self.path, self.strategy, durable=True)
 
 
 def set_out(

@@ -143,7 +143,7 @@ class BrokerFile(_Table, frozen=True):
     def store_file(self) -> Path:
         """Where this broker keeps its durable messages."""
         folder = Path(self.store) if self.store else Path(self.traces) / "store"
-        return folder / f"{self.name}.db"
+        return folder / f"{self.name}.journal"
 
     def log_folder(self, log: str) -> Path:
         """Where this broker keeps one of its logs."""

@@ -3,11 +3,12 @@
 All that one read brings is one round. It is given to the broker first; then what the broker wants
 stored is committed, what it wants sent is written, once per link and once per client, and the timer
 is set. What is carried out while no round is open is a round of its own, so a caller cannot leave
-one unfinished. Nothing is awaited, so rounds never overlap, and no frame leaves, emulated links
-included, before the commit.
+one unfinished. Nothing is awaited, so rounds never overlap, and nothing leaves before the commit:
+no frame, emulated links included, and no answer to a client.
 
-If the disk takes no more, the round is not carried out: all links are cut, so that nothing is
-acknowledged that was not stored, neighbours keep what is theirs, and the broker is to end.
+If the disk takes no more, no round is carried out any more: all links are cut, and the clients that
+would have been answered, so that nothing is acknowledged that was not stored. Neighbours keep what
+is theirs, and the broker is to end.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Driver:
 
     def _settle(self) -> None:
         """The end of a round: store, then write what was gathered, and set the timer."""
-        if self._store.urgent and not self.commit():
+        if (self._store.urgent or self.failed) and not self.commit():
             return
         self._deliveries.flush()
         if self._dirty:
@@ -120,6 +121,7 @@ class Driver:
             for wire in self.wires.values():
                 wire.cut()
             self._dirty.clear()
+            self._deliveries.cut()
             if not self.failed:
                 self.failed = True
                 logger.error("%s. No durable message can be kept, so this broker ends.", failure)

@@ -114,7 +114,9 @@ class LiveBroker:
         try:
             return MessageStore(self._config.store_file())
         except StoreError as error:
-            raise self._bad_store(error) from None
+            folder, source = str(self._config.store_file().parent), self._config.source
+            accepted = f"a folder where this broker can keep durable messages (here: {error})"
+            raise ConfigError(source or self._config.name, "store", folder, accepted) from None
 
     def _open_logs(self) -> Logs:
         try:
@@ -127,22 +129,12 @@ class LiveBroker:
     def _restore(self) -> None:
         """Delivers what an earlier incarnation had stored."""
         now = self._clock()
-        try:
-            stored = self.store.restore(now)
-        except StoreError as error:
-            raise self._bad_store(error) from None
+        for damage in self.store.reports:
+            logger.error("%s", damage)
+        stored = self.store.restore(now)
         if stored:
             logger.info("%d stored messages are taken up", len(stored))
         self.driver.carry_out(self.broker.restore(stored, now), now)
-
-    def _bad_store(self, error: StoreError) -> ConfigError:
-        config = self._config
-        accepted = (
-            f"a folder where this broker can keep durable messages (here: {error}); a damaged file "
-            "can be moved away, and the messages in it are then lost"
-        )
-        folder = str(config.store_file().parent)
-        return ConfigError(config.source or config.name, "store", folder, accepted)
 
     def _fault(self, field: str, accepted: str) -> ConfigError:
         config = self._config

@@ -30,7 +30,9 @@ class MqttConnection(asyncio.Protocol):
         self.dropped = 0  # messages that were not sent because it reads too slowly
         self._transport: asyncio.Transport | None = None
         self._outbox: list[bytes] = []
+        self._answers: list[bytes] = []  # what in the outbox is no message
         self._messages = 0  # in the outbox
+        self._closing = False  # when the outbox has been written
 
     # ---- from the socket
 
@@ -65,28 +67,47 @@ class MqttConnection(asyncio.Protocol):
         """The session's own packets, in their place among the messages."""
         if data := self.session.outgoing():
             self._outbox.append(data)
+            self._answers.append(data)
 
     def flush(self) -> None:
-        """Writes the outbox at once; if the client does not read, its messages are dropped."""
-        outbox, transport = self._outbox, self._transport
-        if not outbox or transport is None:
+        """The round is stored: writes the outbox, and ends the connection if it is to end."""
+        transport = self._transport
+        if transport is None:
             return
+        if self._outbox:
+            self._write(transport)
+        if self._closing:
+            self._end(transport)
+
+    def close(self) -> None:
+        """Ends the connection when the round ends, after all that it is still to be told."""
+        self._closing = True
+
+    def cut(self) -> None:
+        """Ends the connection at once: nothing that was not written leaves."""
+        self._outbox.clear()
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+
+    def _write(self, transport: asyncio.Transport) -> None:
+        """If the client does not read, its messages are dropped; it is still answered."""
+        outbox = self._outbox
         if self._messages and transport.get_write_buffer_size() > self._front.max_unsent_bytes:
             self._drop()
+            transport.write(b"".join(self._answers))
         else:
             transport.write(b"".join(outbox) if len(outbox) > 1 else outbox[0])
         outbox.clear()
+        self._answers.clear()
         self._messages = 0
 
-    def close(self) -> None:
-        """Ends the connection after all that was written; abruptly if the client does not read."""
-        self.flush()
-        if self._transport is None:
-            return
-        if self._transport.get_write_buffer_size() > self._front.max_unsent_bytes:
-            self._transport.abort()
+    def _end(self, transport: asyncio.Transport) -> None:
+        """After all that was written; abruptly if the client does not read."""
+        if transport.get_write_buffer_size() > self._front.max_unsent_bytes:
+            transport.abort()
         else:
-            self._transport.close()
+            transport.close()
         self._transport = None  # nothing is written any more
 
     def _drop(self) -> None:

@@ -33,6 +33,7 @@ class Client(Protocol):
 
     def offer(self, data: bytes, messages: int) -> None: ...
     def flush(self) -> None: ...
+    def cut(self) -> None: ...
 
 
 class Recipients:
@@ -79,6 +80,10 @@ class Deliveries:
             self._takers = takers
         self._run.append(deliver)
 
+    def touch(self, client: Client) -> None:
+        """This client is to be told something, or to be disconnected, when the round ends."""
+        self._touched[client] = None
+
     def flush(self) -> None:
         """Writes what this round brought, once for each client."""
         if self._run:
@@ -87,6 +92,14 @@ class Deliveries:
             for client in self._touched:
                 client.flush()
             self._touched.clear()
+
+    def cut(self) -> None:
+        """The round could not be stored: nobody is told anything, and who waits for an answer is
+        disconnected instead."""
+        self._run.clear()
+        for client in self._touched:
+            client.cut()
+        self._touched.clear()
 
     def _spill(self) -> None:
         """Gives the run to its clients."""

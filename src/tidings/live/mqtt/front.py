@@ -98,7 +98,7 @@ class MqttFront:
         with self.driver.round:
             self._serve(connection, requests, now)
             connection.answer()
-            connection.flush()
+            self._deliveries.touch(connection)
         self._deliveries.publisher = None
 
     def _serve(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
@@ -216,6 +216,7 @@ class MqttFront:
             self._publish_will(closed.will, connection.client_id, now)
         connection.answer()
         connection.close()
+        self._deliveries.touch(connection)
 
     def _publish_will(self, will: Publish, client_id: str, now: float) -> None:
         message_id = self._broker.message_ids.take()

@@ -1,10 +1,9 @@
 """How does a task publish? As an MQTT 5 client of its own, on our own codec and a plain socket.
 
 QoS 0 has no acknowledgements, but a broker serves what one client sends in order. So at the end the
-client pings twice. The answer to the first ping says that everything before it was served. The
-answer to the second says that the broker's turn which served it has ended, and with it the commit
-of what is durable. A broker that refuses something (a contract that makes no sense, a packet too
-large) closes the connection and says why; its reason is passed on.
+client pings. A broker of ours answers when everything before the ping was served and what is
+durable among it is on its disk. A broker that refuses something (a contract that makes no sense, a
+packet too large) closes the connection and says why; its reason is passed on.
 """
 
 from __future__ import annotations
@@ -102,9 +101,8 @@ class MqttPublisher:
     def finish(self) -> None:
         """Returns when the broker has taken everything; the connection ends in good order."""
         self._flush()
-        for _ in range(2):
-            self._send(encode(Pingreq(), MQTT_5))
-            self._answer()
+        self._send(encode(Pingreq(), MQTT_5))
+        self._answer()
         self._send(encode(Disconnect(), MQTT_5))
 
     def _connected(self, patience_s: float) -> socket.socket:
