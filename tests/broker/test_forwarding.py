@@ -20,7 +20,7 @@ from support.builders import (
     sends,
 )
 
-from tidings.broker.effects import Send
+from tidings.broker.effects import Send, Warn
 from tidings.broker.frames import Ack, Data
 from tidings.core.trace import Acknowledged, Carried, Delivered, Dropped, Forwarded, LinkChanged
 
@@ -255,6 +255,34 @@ def test_what_does_not_fit_the_queue_is_dropped_with_that_reason() -> None:
     dropped = [row for some in effects for row in rows(some, Dropped)]
     assert [(row.message, row.reason) for row in dropped] == [(3, "queue-full")]
     assert [p.message.id for p in broker.holding()] == [1, 2]
+
+
+def test_a_dropped_message_is_warned_of() -> None:
+    broker = a_broker(wishes=[a_subscription("b2")], room_bytes=0, queue_parcels=1)
+    effects = broker.publish(a_message(id=1), START) + broker.publish(a_message(id=2), START)
+    warnings = [effect.text for effect in effects if isinstance(effect, Warn)]
+    assert warnings == ["a queue is full: messages for b2 are dropped"]
+
+
+def test_a_broker_says_for_whom_too_much_waits_until_it_has_left() -> None:
+    broker = a_broker(wishes=[a_subscription("b2")], room_bytes=0, queue_parcels=8)
+    said = []
+    for number in range(4):
+        broker.publish(a_message(id=number), START)
+        said.append(list(broker.crowded))
+    assert said == [[], [], [], ["b2"]]
+    broker.link_ready("b2", 1.0, START)
+    assert broker.crowded, "more than a quarter of the queue still waits"
+    broker.link_ready("b2", 10_000.0, START)
+    assert not broker.crowded
+
+
+def test_nothing_waits_for_a_link_that_is_gone() -> None:
+    broker = a_broker(wishes=[a_subscription("b2")], room_bytes=0, queue_parcels=2)
+    broker.publish(a_message(id=1), START)
+    assert broker.crowded
+    broker.link_down("b2", START)
+    assert not broker.crowded
 
 
 def test_a_link_takes_what_it_has_room_for_and_the_last_parcel_may_overshoot() -> None:

@@ -334,6 +334,13 @@ def test_half_a_packet_is_not_a_sign_of_life(open_session) -> None:
     assert session.deadline_at == 15.0
 
 
+def test_a_client_that_was_not_listened_to_is_not_to_blame_for_its_silence(open_session) -> None:
+    session = open_session(4, keep_alive_s=10)
+    session.excused(100.0)
+    assert session.tick(114.9) == []
+    assert session.tick(115.0) != []
+
+
 def test_a_client_without_keep_alive_may_be_silent_for_ever(open_session) -> None:
     assert open_session(4, keep_alive_s=0).deadline_at == inf
 

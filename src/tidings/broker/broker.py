@@ -61,6 +61,7 @@ from tidings.routing.base import Route, View
 from tidings.routing.options import Foresight
 
 REMEMBERED_TOPICS = 10_000  # whose default contract is kept
+MOST_NAMED = 3  # destinations in a warning
 
 
 class Broker:
@@ -92,6 +93,9 @@ class Broker:
             for neighbour, start in sorted(neighbours.items())
         }
         self._transmitter = Transmitter(name, settings, self._links, incarnation)
+        # Neighbours for whom so much waits that publishers should be slowed; mostly none. What they
+        # say is taken all the same, until a queue is full.
+        self.crowded: Mapping[str, None] = self._transmitter.crowded
         self._waiting = WaitingRoom(settings.retry_every_s, settings.waiting_parcels)
         self._upkeep = Upkeep(
             self._view, settings, self._transmitter, self._strategies, self._waiting, incarnation
@@ -297,8 +301,7 @@ class Broker:
             if link.outbox.full():
                 self._wait(copy, copy.destinations, Reason.QUEUE_FULL, now, effects)
                 continue
-            link.outbox.push(copy, now)
-            self._transmitter.pump(link, now, effects)
+            self._transmitter.enqueue(link, copy, now, effects)
         if route.stranded:
             self._wait(parcel, route.stranded, route.reason or reason, now, effects)
         elif parcel.durable and not route.hops:  # other copies serve them
@@ -329,6 +332,9 @@ class Broker:
             if self._waiting.take(parcel.afresh(self.name, owed), now):
                 return
             reason = Reason.QUEUE_FULL
+        if reason == Reason.QUEUE_FULL:
+            brokers = ", ".join(destination.broker for destination in owed[:MOST_NAMED])
+            effects.append(Warn(f"a queue is full: messages for {brokers} are dropped"))
         let_go(self.name, parcel, reason, owed, now, effects)
 
     def _may_retry(self, parcel: Parcel, reason: str, now: float) -> bool:

@@ -28,7 +28,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     exhausted: Literal["drop", "retry"] = "drop"  # what becomes of a parcel that has no way left
     retry_every_s: Positive = 1.0  # pause before a parcel without a way tries again, if it may
     waiting_parcels: Count = 100_000  # bound of those that pause, durable ones apart
-    queue_parcels: Count = 10_000  # bound of each link's queue; what comes then is dropped
+    queue_parcels: Count = 10_000  # bound of each link's queue; publishers are slowed at half of it
     queue_bytes: Count = 67_108_864  # the other bound of each link's queue
     window_bytes: Count = 4_194_304  # unacknowledged bytes per link, at most; less on a slow one
 

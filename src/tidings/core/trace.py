@@ -45,6 +45,13 @@ class Published(Row, frozen=True, array_like=True, gc=False):
     interested: tuple[str, ...]  # the subscriptions that the publisher's broker knew
 
 
+class Slowed(Row, frozen=True, array_like=True, gc=False):
+    """A publisher was not listened to for a while that ended at `at`, because queues were long."""
+
+    publisher: str  # the client's name; in the simulator its topic
+    waited_s: float
+
+
 class Delivered(Row, frozen=True, array_like=True, gc=False):
     """One message handed to all interested clients of one broker."""
 
@@ -118,6 +125,7 @@ class Reason:
 TABLES: dict[str, type[Row]] = {
     "subscribed": Subscribed,
     "published": Published,
+    "slowed": Slowed,
     "delivered": Delivered,
     "dropped": Dropped,
     "carried": Carried,

@@ -21,6 +21,7 @@ from typing import assert_never
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
+from tidings.core.trace import Row
 from tidings.live.clock import TIMER_GRAIN_S, Clock
 from tidings.live.links.wire import Wire
 from tidings.live.mqtt.deliveries import Deliveries
@@ -29,6 +30,7 @@ from tidings.live.store import MessageStore, StoreError
 from tidings.traces.live_files import TraceFiles
 
 LATE_S = 0.002  # a timer that fires later than this says that the process was held up
+LONGEST_EXCUSE_S = 0.25
 
 logger = logging.getLogger("tidings.store")
 
@@ -75,6 +77,7 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._wake_at = inf
         self._excused = False  # whether a late timer has waited once already
+        self.when_roomy: Callable[[], None] | None = None  # called once, when queues are short
 
     def add_wire(self, neighbour: str) -> Wire:
         wire = self.wires[neighbour] = Wire(neighbour, self.link_ready, self._dirty)
@@ -112,6 +115,13 @@ class Driver:
             self._dirty.clear()
         self._trace.relieve()
         self._set_timer()
+        if self.when_roomy and not self.broker.crowded:
+            self._loop.call_soon(self.when_roomy)  # a round of its own
+            self.when_roomy = None
+
+    def record(self, row: Row) -> None:
+        """Write a row about something that the broker does not know of."""
+        self._rows[type(row)].append(row)
 
     def commit(self) -> bool:
         """Puts on the disk what the broker wants there; if that fails, nothing leaves any more."""
@@ -166,11 +176,14 @@ class Driver:
 
     def _tick(self) -> None:
         now = self.clock()
-        if now - self._wake_at > LATE_S and not self._excused:
+        late_s = now - self._wake_at
+        if late_s > LATE_S and not self._excused:
             # This process was held up: answers that came in time may wait to be read, and the
-            # event loop fires timers first. They get one turn before anybody's patience ends.
+            # event loop fires timers first. Before anybody's patience ends, they get as much time
+            # as was lost; neighbours on this machine were probably held up as well.
             self._excused = True
-            self._timer = self._loop.call_later(TIMER_GRAIN_S, self._tick)
+            in_s = min(max(TIMER_GRAIN_S, late_s), LONGEST_EXCUSE_S)
+            self._timer = self._loop.call_later(in_s, self._tick)
             return
         self._timer, self._wake_at, self._excused = None, inf, False
         self.carry_out(self.broker.tick(now), now)

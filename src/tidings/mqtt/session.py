@@ -177,6 +177,10 @@ class Session:
         self._outgoing.clear()
         return requests
 
+    def excused(self, now: float) -> None:
+        """The client was not listened to: its silence until now does not count."""
+        self._heard_at = now
+
     def tick(self, now: float) -> list[Request]:
         """Ends the conversation if the client was silent for too long."""
         if now < self.deadline_at:

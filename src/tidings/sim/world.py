@@ -19,7 +19,7 @@ from tidings.broker.frames import Ack, Data, Frame, Probe
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.links.weather import LinkWeather, occasion
 from tidings.core.message import Envelope, Message, Parcel
-from tidings.core.trace import Dropped, Published, Reason, Row
+from tidings.core.trace import Dropped, Published, Reason, Row, Slowed
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
 from tidings.sim.disk import Disk
@@ -46,13 +46,14 @@ class Result(Struct, frozen=True):
 class _Node:
     """A broker and its place in the physical world."""
 
-    __slots__ = ("alive", "broker", "disk", "incarnation", "name", "wake_at", "wires")
+    __slots__ = ("alive", "broker", "disk", "incarnation", "name", "slowed", "wake_at", "wires")
 
     def __init__(self, name: str, broker: Broker) -> None:
         self.name, self.broker, self.incarnation, self.alive = name, broker, 1, True
         self.wake_at = inf  # of the event on the agenda
         self.wires: dict[str, _Wire] = {}
         self.disk = Disk()
+        self.slowed: list[_Slowed] = []  # publishers whom the broker does not listen to just now
 
 
 class _Wire:
@@ -65,6 +66,15 @@ class _Wire:
         self.limited, self.room_bytes = weather.conditions.limited, weather.conditions.room_bytes
         self.mean_s_per_byte = weather.conditions.s_per_byte
         self.varies = weather.conditions.deviation_s_per_byte > 0.0
+
+
+class _Slowed(Struct, frozen=True):
+    """A publisher that has something to say to a broker that does not listen."""
+
+    publisher: Speaker
+    coming: Iterator[Publication]
+    what: Publication
+    since: float
 
 
 def _timed(frame: Data, slower_s: float) -> Data:
@@ -155,7 +165,7 @@ class World:
                 self._link_up(node, neighbour, None, 0.0)
             self._subscribe_clients(node, 0.0)
         for index, publisher in enumerate(self._load.publishers):
-            self._schedule(publisher, publications(self._scenario, index, publisher))
+            self._schedule(publisher, publications(self._scenario, index, publisher), 0.0)
 
     def _end(self, now: float) -> None:
         for node in self._nodes.values():
@@ -176,23 +186,34 @@ class World:
 
     # ---- events
 
-    def _schedule(self, publisher: Speaker, coming: Iterator[Publication]) -> None:
+    def _schedule(self, publisher: Speaker, coming: Iterator[Publication], now: float) -> None:
         publication = next(coming, None)
         if publication is not None:
-            at = publication.at
+            at = max(publication.at, now)  # one that was slowed is behind with what it has to say
             self._agenda.add(at, PUBLICATION, self._publish, publisher, coming, publication)
 
     def _publish(
         self, publisher: Speaker, coming: Iterator[Publication], what: Publication, now: float
     ) -> None:
         node = self._nodes[publisher.broker]
+        if node.alive and node.broker.crowded:
+            node.slowed.append(_Slowed(publisher, coming, what, now))
+            return
         if node.alive:
             self._carry_out(
                 node, node.broker.publish(self._message(node, publisher, what), now), now
             )
         else:
             self._unpublished += 1
-        self._schedule(publisher, coming)
+        self._schedule(publisher, coming, now)
+
+    def _listen_again(self, node: _Node, now: float) -> None:
+        """To all who were slowed: each says what it was about to say, and goes on from there."""
+        slowed, node.slowed = node.slowed, []
+        for each in slowed:
+            who = each.publisher
+            self._record(Slowed(now, node.name, who.topic, now - each.since))
+            self._agenda.add(now, PUBLICATION, self._publish, who, each.coming, each.what)
 
     def _message(self, node: _Node, publisher: Speaker, what: Publication) -> Message:
         contract, topic = what.contract, publisher.topic
@@ -226,6 +247,7 @@ class World:
         """A broker dies with all it holds; its neighbours notice one link delay later."""
         self._carry_out(node, node.broker.close(now), now)  # what it sent was carried all the same
         node.alive = False
+        self._listen_again(node, now)
         for parcel in node.broker.holding():
             if parcel.durable:
                 continue  # it is on the disk
@@ -285,6 +307,8 @@ class World:
                     self._warnings.setdefault(about, f"{node.name}: {effect.text}")
             else:
                 assert_never(effect)
+        if node.slowed and not node.broker.crowded:
+            self._listen_again(node, now)
         wake_at = node.broker.wake_at()
         if wake_at < node.wake_at:
             node.wake_at = max(wake_at, now)  # a broker that was just made knows no time yet

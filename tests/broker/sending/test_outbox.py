@@ -87,3 +87,35 @@ def test_what_is_deleted_takes_no_room_and_counts_for_nobody() -> None:
     assert box.deletes
     assert [parcel.message.id for parcel in box.doomed(2.0)] == [1]  # fifo does not delete
     assert (len(box), box.size_bytes) == (1, 100)
+
+
+def patient(id: int, size_bytes: int = 100) -> Parcel:
+    return Parcel(a_message(id=id), 0.0, inf, (), ("b1",), "d-tree", size_bytes)
+
+
+def test_it_is_crowded_when_half_full_and_roomy_when_three_quarters_are_free() -> None:
+    box = a_box(queue_parcels=8)
+    states = []
+    for number in range(4):
+        box.push(patient(number), 0.0)
+        states.append(box.crowded())
+    assert states == [False, False, False, True]
+    roomy = []
+    while box.pop(0.0):
+        roomy.append(box.roomy())
+    assert roomy == [False, False, True, True]
+
+
+def test_bytes_crowd_it_as_well() -> None:
+    box = a_box(queue_bytes=1_000)
+    box.push(patient(1, 499), 0.0)
+    assert not box.crowded()
+    box.push(patient(2, 1), 0.0)
+    assert box.crowded()
+
+
+def test_what_a_deadline_will_delete_crowds_nothing() -> None:
+    box = a_box(queue_parcels=8)
+    for number in range(8):
+        box.push(for_policy("", 100, number), 0.0)
+    assert (box.full(), box.crowded(), box.roomy()) == (True, False, True)

@@ -8,6 +8,7 @@ slow link can carry soon; there the window, which follows what was measured, kee
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from tidings.broker.sending.budgets import LinkBudgets
 from tidings.broker.sending.outbox import Outbox
@@ -32,6 +33,7 @@ class LinkEnd:
         "_settings",
         "advertised_s",
         "advertised_s_per_byte",
+        "answered_at",
         "budgets",
         "carried_bytes",
         "carried_frames",
@@ -41,6 +43,7 @@ class LinkEnd:
         "known",
         "meter",
         "neighbour",
+        "newest_answered",
         "outbox",
         "outgoing_s_per_byte",
         "room_bytes",
@@ -66,6 +69,8 @@ class LinkEnd:
         self.outbox = Outbox(settings, prospects)
         self.budgets = LinkBudgets(settings.harmony.recheck_s)
         self.seen = Memory(settings.remember_s)  # transmission ids that came in
+        # When the last answer came, and the latest transmission that was ever answered.
+        self.answered_at, self.newest_answered = -inf, 0
         # When transmissions left, and their size, that nobody waits for now.
         self.given_up: dict[int, tuple[float, int]] = {}
         self.carried_frames = [0] * len(CARRIED_KINDS)
@@ -109,6 +114,13 @@ class LinkEnd:
         if self._pinned:
             return self.timeout_s + size_bytes * self.outgoing_s_per_byte
         return self.timeout_s + self.meter.patience_s(self.unacknowledged_bytes)
+
+    def answers_until(self) -> float:
+        """Until when a frame may still be answered that is later than all that were: as long as
+        earlier ones are being answered, it is on its way, as frames arrive in their order. A host
+        that is busy, at either end, looks like that; a link that loses a frame, or is dead, does
+        not."""
+        return -inf if self._pinned else self.answered_at + self.timeout_s
 
     def heard(self, incoming: LinkEstimate | None) -> None:
         """What the other end says about its direction of the link, if it makes sense."""

@@ -1,20 +1,40 @@
 """What waits for one link: a queue in the order of the broker's policy, and where contracts name
-other policies, a queue for each, which share the link fairly by bytes."""
+other policies, a queue for each, which share the link fairly by bytes.
+
+It is crowded long before it is full, so that publishers can be slowed in time. What a deadline will
+delete does not count for that: it makes room by itself, and an overloaded link is the daily life of
+policies that choose what to delete.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from tidings.broker.settings import Settings
 from tidings.core.message import Parcel
 from tidings.scheduling import POLICIES
 from tidings.scheduling.base import Prospects, Queue
 
+# Parts of what the queue may hold, in parcels or bytes that no deadline will delete.
+CROWDED_FROM = 0.5
+ROOMY_BELOW = 0.25  # so much lower that publishers do not stop and go with every parcel
+
 
 class Outbox:
     """Parcels on their way out to one neighbour."""
 
-    __slots__ = ("_main", "_others", "_prospects", "_served", "_settings", "deletes", "size_bytes")
+    __slots__ = (
+        "_main",
+        "_others",
+        "_patient_bytes",
+        "_patient_parcels",
+        "_prospects",
+        "_served",
+        "_settings",
+        "deletes",
+        "size_bytes",
+    )
 
     def __init__(self, settings: Settings, prospects: Prospects) -> None:
         self._settings, self._prospects = settings, prospects
@@ -22,6 +42,7 @@ class Outbox:
         self._others: dict[str, Queue] = {}
         self._served: dict[str, int] = {}  # bytes that left, by policy
         self.size_bytes = 0
+        self._patient_parcels = self._patient_bytes = 0  # those that no deadline will delete
         # Whether there may be parcels to delete: asking costs time whenever a parcel leaves.
         delete = settings.benefit.delete
         self.deletes = delete == "all" or (
@@ -40,8 +61,26 @@ class Outbox:
         settings = self._settings
         return self.size_bytes >= settings.queue_bytes or len(self) >= settings.queue_parcels
 
+    def crowded(self) -> bool:
+        """Is it time to slow down whoever fills it?"""
+        return self._holds(CROWDED_FROM)
+
+    def roomy(self) -> bool:
+        """May those who were slowed go on?"""
+        return not self._holds(ROOMY_BELOW)
+
+    def _holds(self, part: float) -> bool:
+        settings = self._settings
+        return (
+            self._patient_parcels >= part * settings.queue_parcels
+            or self._patient_bytes >= part * settings.queue_bytes
+        )
+
     def push(self, parcel: Parcel, now: float) -> None:
         self.size_bytes += parcel.size_bytes
+        if parcel.expires_at == inf:
+            self._patient_parcels += 1
+            self._patient_bytes += parcel.size_bytes
         policy = parcel.message.contract.scheduling
         queue = self._main if not policy else self._chosen(policy)
         queue.push(parcel, now)
@@ -50,15 +89,21 @@ class Outbox:
         """The parcel that is to leave first."""
         parcel = self._main.pop(now) if not self._others else self._fairest(now)
         if parcel is not None:
-            self.size_bytes -= parcel.size_bytes
+            self._taken_out(parcel)
         return parcel
 
     def doomed(self, now: float) -> Iterator[Parcel]:
         """Parcels that are not worth sending any more, taken out."""
         for queue in (self._main, *self._others.values()):
             for parcel in queue.doomed(now):
-                self.size_bytes -= parcel.size_bytes
+                self._taken_out(parcel)
                 yield parcel
+
+    def _taken_out(self, parcel: Parcel) -> None:
+        self.size_bytes -= parcel.size_bytes
+        if parcel.expires_at == inf:
+            self._patient_parcels -= 1
+            self._patient_bytes -= parcel.size_bytes
 
     # ---- several policies on one link
 

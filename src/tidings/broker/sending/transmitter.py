@@ -28,6 +28,7 @@ from tidings.broker.frames import (
     control_bytes,
 )
 from tidings.broker.records import acknowledged, forwarded, let_go
+from tidings.broker.sending.lag import Lag
 from tidings.broker.sending.link import LinkEnd
 from tidings.broker.sending.retransmission import Pending, Unanswered
 from tidings.broker.settings import Settings
@@ -46,6 +47,8 @@ class Transmitter:
     ) -> None:
         self.links = links
         self.wake_at = inf  # when an answer may be overdue: never too late, at times too early
+        self._lag = Lag()
+        self.crowded: dict[str, None] = {}  # neighbours for whom so much waits that it must end
         self._me, self._settings = me, settings
         self._unanswered = Unanswered()
         self._transmission = incarnation << SERIAL_BITS  # no incarnation repeats an id of another
@@ -66,8 +69,20 @@ class Transmitter:
         pending = Pending(link.neighbour, numbered, None, control_bytes(frame), now)
         self._insist(link, pending, now + link.patience_s(0), effects)
 
+    def enqueue(self, link: LinkEnd, parcel: Parcel, now: float, effects: list[Effect]) -> None:
+        """Let a parcel leave when it is its turn."""
+        link.outbox.push(parcel, now)
+        self.pump(link, now, effects)
+        if link.outbox.size_bytes and link.outbox.crowded():
+            self.crowded[link.neighbour] = None
+
     def pump(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         """Let parcels leave, best first, for as long as the link takes them."""
+        self._let_leave(link, now, effects)
+        if self.crowded and link.outbox.roomy():
+            self.crowded.pop(link.neighbour, None)
+
+    def _let_leave(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         window_bytes, outbox = link.window_bytes, link.outbox
         if outbox.deletes:
             for lost in outbox.doomed(now):
@@ -99,7 +114,7 @@ class Transmitter:
     ) -> None:
         """Every copy of a parcel passes through here, so it does without calls where it can."""
         frame, size_bytes = pending.frame, pending.size_bytes
-        until = now + link.patience_s(size_bytes)
+        until = now + link.patience_s(size_bytes) + self._lag.s
         self._unanswered.wait(frame.transmission, pending, until)
         if until < self.wake_at:
             self.wake_at = until
@@ -130,6 +145,9 @@ class Transmitter:
         never follow a link that has become slower, and would give up every parcel on it.
         """
         pending = self._unanswered.answered(transmission, link.neighbour)
+        link.answered_at = now
+        if transmission > link.newest_answered:
+            link.newest_answered = transmission
         if pending is None:
             return self._late(link, transmission, now)
         sample_s, parcel, round_trip_s = None, pending.parcel, now - pending.sent_at
@@ -162,8 +180,15 @@ class Transmitter:
 
     def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[LinkEnd, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""
+        self._lag.woken(self.wake_at, now)
         for _, pending in self._unanswered.overdue(now):
             link, parcel = self.links[pending.neighbour], pending.parcel
+            transmission = pending.frame.transmission
+            if pending.attempt == 1 and transmission > link.newest_answered:
+                until = link.answers_until() + self._lag.s
+                if until > now:
+                    self._unanswered.wait(transmission, pending, until)
+                    continue
             pending.attempt += 1
             if parcel is None:
                 patience_s = link.patience_s(0) * 2 ** min(
@@ -197,6 +222,7 @@ class Transmitter:
         link.room_bytes, link.unacknowledged_bytes = 0.0, 0
         link.given_up.clear()
         link.meter.pace.interrupted()
+        self.crowded.pop(link.neighbour, None)
         unanswered = [
             lost.parcel for lost in self._unanswered.forget(link.neighbour) if lost.parcel
         ]

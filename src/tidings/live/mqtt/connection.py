@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, cast
 
 from tidings.mqtt.packets import MQTT_3_1_1
-from tidings.mqtt.session import Session
+from tidings.mqtt.session import Request, Session
 
 if TYPE_CHECKING:
     from tidings.live.mqtt.front import MqttFront
@@ -28,6 +28,8 @@ class MqttConnection(asyncio.Protocol):
         self.max_packet_bytes: float = inf
         self.filters: dict[str, str] = {}  # topic filter → id of its subscription
         self.dropped = 0  # messages that were not sent because it reads too slowly
+        self.held = list[Request]()  # what it asked for and has to wait for
+        self._held_at = 0.0  # since when nothing is read from it
         self._transport: asyncio.Transport | None = None
         self._outbox: list[bytes] = []
         self._answers: list[bytes] = []  # what in the outbox is no message
@@ -55,6 +57,20 @@ class MqttConnection(asyncio.Protocol):
         self._front.disconnected(self)
         if self.dropped:
             logger.warning("client %s lost %d messages in all", self.client_id, self.dropped)
+
+    def hold(self, rest: list[Request], now: float) -> None:
+        """Read no more: its kernel, and then the client itself, will wait."""
+        self.held, self._held_at = rest, now
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def release(self, now: float) -> tuple[list[Request], float]:
+        """Read again; what was held, and for how long."""
+        held, self.held = self.held, []
+        self.session.excused(now)
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        return held, now - self._held_at
 
     # ---- to the socket
 

@@ -4,6 +4,10 @@ A subscription's id is made of broker, client and filter, so subscribing again r
 that connects with the identifier of another replaces it. Contracts come from user properties where
 an MQTT 5 client states them, else from the topic policies. One timer finds clients that are silent
 for too long.
+
+A publisher that fills the queue of a link is not read until the queue is short again, so its own
+socket fills and it has to wait, instead of losing what it says. Clients that publish nothing are
+always read. And nobody is served for long without a turn of the others.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import assert_never
 from tidings.core.errors import FilterError, first_line
 from tidings.core.message import Message
 from tidings.core.topic import check_filter
+from tidings.core.trace import Slowed
 from tidings.live.config import Mqtt
 from tidings.live.driver import Driver
 from tidings.live.mqtt.connection import MqttConnection
@@ -30,6 +35,10 @@ from tidings.mqtt.refusals import SHARED_PREFIX
 from tidings.mqtt.session import Closed, Request
 
 WATCH_EVERY_S = 0.5  # keep-alive is a matter of seconds
+# One read may bring thousands of publications. Others have their turn after this long: neighbours
+# whose answers wait to be read would seem silent otherwise.
+TURN_S = 0.005
+LOOK_EVERY = 64  # publications: looking at the clock takes time, too
 
 logger = logging.getLogger("tidings.mqtt")
 
@@ -48,6 +57,10 @@ class MqttFront:
         self._publications = Publications(driver.broker.default_contract)
         self._connections: dict[MqttConnection, None] = {}
         self._clients: dict[str, MqttConnection] = {}
+        self._ending = False
+        # Those that are not read just now, and whether that is because queues are long.
+        self._held: dict[MqttConnection, bool] = {}
+        self._loop = asyncio.get_running_loop()
         self._unnamed = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -77,14 +90,16 @@ class MqttFront:
         """Ends conversations that were silent for too long, now and every `WATCH_EVERY_S`."""
         now = self.driver.clock()
         for connection in list(self._connections):
-            if requests := connection.session.tick(now):
+            if connection not in self._held and (requests := connection.session.tick(now)):
                 self.handle(connection, requests, now)
-        self._timer = asyncio.get_running_loop().call_later(WATCH_EVERY_S, self.watch)
+        self._timer = self._loop.call_later(WATCH_EVERY_S, self.watch)
 
     def stop(self) -> None:
         """Disconnects all clients, and tells them why."""
         if self._timer:
             self._timer.cancel()
+        self._ending = True
+        self._go_on_with_all()
         for connection in list(self._connections):
             code, reason = ReasonCode.SERVER_SHUTTING_DOWN, "the broker is shutting down"
             now = self.driver.clock()
@@ -93,7 +108,10 @@ class MqttFront:
     # ---- requests
 
     def handle(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
-        """Serves all that one read brought, as one round."""
+        """Serves all that one read brought, as one round; later, if the connection is slowed."""
+        if connection in self._held:
+            connection.held += requests
+            return
         self._deliveries.publisher = connection
         with self.driver.round:
             self._serve(connection, requests, now)
@@ -114,7 +132,8 @@ class MqttFront:
     def _serve_all(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
         carry_out, publish = self.driver.carry_out, self._broker.publish
         take_id, contract_of = self._broker.message_ids.take, self._broker.default_contract
-        for request in requests:
+        crowded, clock, until = self._broker.crowded, self.driver.clock, now + TURN_S
+        for served, request in enumerate(requests, 1):
             if type(request) is Publish:  # nearly always, so it makes no call that is not needed
                 if request.properties is NO_PROPERTIES:
                     topic = request.topic
@@ -122,8 +141,42 @@ class MqttFront:
                 else:
                     message = self._publications.message(take_id(), request, connection.client_id)
                 carry_out(publish(message, now), now)
+                if (crowded or (not served % LOOK_EVERY and clock() > until)) and self._put_off(
+                    connection, requests[served:], now
+                ):
+                    return
             else:
                 self._serve_one(connection, request, now)
+
+    def _put_off(self, connection: MqttConnection, rest: list[Request], now: float) -> bool:
+        """Whether the rest of what a client asks for has to wait: until queues are short again, or
+        until others had their turn. The client is not read meanwhile."""
+        crowded = bool(self._broker.crowded)
+        if self._ending or not (rest or crowded):
+            return False
+        connection.hold(rest, now)
+        self._held[connection] = crowded
+        if crowded:
+            self.driver.when_roomy = self._go_on_with_all
+        else:
+            self._loop.call_soon(self._go_on, connection)
+        return True
+
+    def _go_on_with_all(self) -> None:
+        for connection in list(self._held):  # the longest waiting first
+            self._go_on(connection)
+
+    def _go_on(self, connection: MqttConnection) -> None:
+        """Listen to a client again, to what it has asked for already first."""
+        crowded = self._held.pop(connection, None)
+        if crowded is None:  # somebody else was earlier
+            return
+        now = self.driver.clock()
+        held, waited_s = connection.release(now)
+        if crowded:
+            row = Slowed(now, self._broker.name, connection.client_id, waited_s)
+            self.driver.record(row)
+        self.handle(connection, held, now)
 
     def _serve_one(self, connection: MqttConnection, request: Request, now: float) -> None:
         match request:
