@@ -37,6 +37,7 @@ from tidings.pipeline.analyse.spark_settings import (
     PARTITIONS,
     SMALL_BYTES,
     settings_for_size,
+    temporary_settings,
 )
 from tidings.pipeline.trace_frames import Traces, read_intake, read_traces
 from tidings.pipeline.transforms import served
@@ -300,12 +301,14 @@ def test_settings_fit_the_size_of_a_folder_and_end_with_its_analysis(
     spark: SparkSession, size_bytes: int, wanted: dict[str, str]
 ) -> None:
     names = {*LITTLE_PLANNING, BROADCAST_BELOW, PARTITIONS, FALLBACK}
-    before = {name: spark.conf.get(name) for name in names}
-    with settings_for_size(spark, size_bytes):
-        during = {name: spark.conf.get(name) for name in names}
-    assert wanted.items() <= during.items()
-    assert (during == before) == (not wanted)
-    assert {name: spark.conf.get(name) for name in names} == before
+    usual = dict.fromkeys(LITTLE_PLANNING, "true") | {"spark.sql.codegen.factoryMode": "FALLBACK"}
+    with temporary_settings(spark, usual):
+        before = {name: spark.conf.get(name) for name in names}
+        with settings_for_size(spark, size_bytes):
+            during = {name: spark.conf.get(name) for name in names}
+        assert wanted.items() <= during.items()
+        assert (during == before) == (not wanted)
+        assert {name: spark.conf.get(name) for name in names} == before
 
 
 def test_a_clock_that_jumps_back_is_counted_and_does_not_bend_the_delays(
