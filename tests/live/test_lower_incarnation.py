@@ -1,7 +1,6 @@
 """A live broker that is restarted with a lower number than before is heard again."""
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,12 @@ BEFORE = 1_000
 
 
 @pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[dict[str, BrokerProgram]]:
+def brokers(tmp_path: Path) -> dict[str, BrokerProgram]:
     """n1 ── n2 ── n3"""
     programs = a_line_of(tmp_path, "n1", "n2", "n3")
     for program in programs.values():
         program.start(incarnation=BEFORE)
-    yield programs
-    for program in programs.values():
-        program.end(signal.SIGKILL)
+    return programs
 
 
 def client(broker: BrokerProgram) -> PahoClient:

@@ -35,6 +35,10 @@ class BrokerProgram:
         eventually(lambda: self._process.poll() is not None or self.said())  # type: ignore[union-attr]
         assert self._process.poll() is None, self.log()
 
+    def send(self, number: int) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def end(self, number: int = signal.SIGTERM) -> int:
         assert self._process is not None
         if self._process.poll() is None:

@@ -25,6 +25,7 @@ class MessageIds:
 
     def __init__(self, broker: str, incarnation: int, life: str = "") -> None:
         self._broker, self._life = broker, life
+        self._next = self._end = 0
         self.begin(incarnation)
 
     def begin(self, incarnation: int) -> None:

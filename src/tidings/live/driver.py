@@ -20,6 +20,7 @@ from typing import assert_never
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
+from tidings.core.trace import LinkChanged
 from tidings.live.clock import TIMER_GRAIN_S, Clock
 from tidings.live.links.wire import Wire
 from tidings.live.mqtt.deliveries import Deliveries
@@ -67,7 +68,8 @@ class Driver:
         self._trace, self._rows = trace, trace.rows
         self._deliveries, self._deliver = deliveries, deliveries.add
         self._store, self._fail, self.failed = store, fail, False
-        self._warnings = RateLimitedWarnings(logging.getLogger("tidings.broker"), clock)
+        self.warnings = RateLimitedWarnings(logging.getLogger("tidings.broker"), clock)
+        self.link_changed: Callable[[str, bool], None] = lambda neighbour, up: None
         self.round = Round(self._settle)
         self._dirty: list[Wire] = []
         self._loop = asyncio.get_running_loop()
@@ -94,7 +96,7 @@ class Driver:
             elif type(effect) is Forget:
                 self._store.forget(effect.message, effect.destinations)
             elif type(effect) is Warn:
-                self._warnings.warn(effect.text)
+                self.warnings.warn(effect.text)
             else:
                 assert_never(effect)
         if not self.round.is_open:
@@ -141,6 +143,12 @@ class Driver:
         now = self.clock()
         self.carry_out(self.broker.link_ready(neighbour, room_bytes, now), now)
 
+    def notice_links(self, effects: list[Effect]) -> None:
+        """Tells whoever wants to know which links have fallen silent, or answer again."""
+        for effect in effects:
+            if type(effect) is Record and type(effect.row) is LinkChanged:
+                self.link_changed(effect.row.neighbour, effect.row.up)
+
     def close(self) -> None:
         """The broker ends in good order."""
         if self._timer:
@@ -171,4 +179,6 @@ class Driver:
             self._timer = self._loop.call_later(TIMER_GRAIN_S, self._tick)
             return
         self._timer, self._wake_at, self._excused = None, inf, False
-        self.carry_out(self.broker.tick(now), now)
+        effects = self.broker.tick(now)
+        self.notice_links(effects)
+        self.carry_out(effects, now)

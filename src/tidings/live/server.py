@@ -86,6 +86,7 @@ class LiveBroker:
         self.front.stop()
         self.links.stop()
         await self._until_sent()
+        self._flush_notices(ending=True)
         if self._flusher:
             self._flusher.cancel()
         self.driver.close()
@@ -198,6 +199,13 @@ class LiveBroker:
             await asyncio.sleep(self._config.flush_s)
             self.trace.flush()
             self.driver.commit()
+            self._flush_notices()
+
+    def _flush_notices(self, ending: bool = False) -> None:
+        """Tells of what was left out in the log."""
+        self.links.notices.flush(ending)
+        self.front.flush_notices(ending)
+        self.driver.warnings.flush(ending)
 
 
 def _incarnation(now: float) -> int:

@@ -30,6 +30,14 @@ from tidings.mqtt.session import Closed, Request
 
 WATCH_EVERY_S = 0.5  # keep-alive is a matter of seconds
 
+FAULTS = 0x80  # reason codes from here on
+ENDS = {  # those that are nobody's mistake
+    ReasonCode.UNSPECIFIED_ERROR,
+    ReasonCode.SERVER_SHUTTING_DOWN,
+    ReasonCode.SESSION_TAKEN_OVER,
+    ReasonCode.KEEP_ALIVE_TIMEOUT,
+}
+
 logger = logging.getLogger("tidings.mqtt")
 
 
@@ -42,6 +50,7 @@ class MqttFront:
         self.max_unsent_bytes = mqtt.max_unsent_bytes
         self._max_connections = mqtt.max_connections
         self._turned_away = RateLimitedWarnings(logger, counted=True)
+        self.notices = RateLimitedWarnings(logger)
         self._broker, self._deliveries = driver.broker, deliveries
         self._publications = Publications(driver.broker.default_contract)
         self._connections: dict[MqttConnection, None] = {}
@@ -78,6 +87,11 @@ class MqttFront:
             if requests := connection.session.tick(now):
                 self.handle(connection, requests, now)
         self._timer = asyncio.get_running_loop().call_later(WATCH_EVERY_S, self.watch)
+
+    def flush_notices(self, ending: bool = False) -> None:
+        """Tells of what was left out in the log."""
+        for lines in (self.notices, self._turned_away, self._deliveries.unfit):
+            lines.flush(ending)
 
     def stop(self) -> None:
         """Disconnects all clients, and tells them why."""
@@ -202,6 +216,11 @@ class MqttFront:
             del self._clients[connection.client_id]
         if closed.will is not None:
             self._publish_will(closed.will, now)
+        if closed.code >= FAULTS and closed.code not in ENDS:
+            peer = connection.peer
+            who = f"MQTT client {connection.client_id}".strip() + (f" at {peer[0]}" if peer else "")
+            words = f"the connection of {who} is closed: {closed.reason}"
+            self.notices.warn(words, words.replace(connection.client_id, ""))
         connection.answer()
         connection.close()
 
