@@ -4,7 +4,13 @@ import logging
 
 import pytest
 
-from tidings.live.rate_limited import AGAIN_AFTER_S, SUBJECTS, RateLimitedWarnings
+from tidings.live.rate_limited import (
+    AGAIN_AFTER_S,
+    MOST_CHARACTERS,
+    MOST_LINES,
+    SUBJECTS,
+    RateLimitedWarnings,
+)
 
 LOG = "tidings.broker"
 
@@ -18,8 +24,8 @@ def heard(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 class Warnings(RateLimitedWarnings):
     """Warnings whose clock is set by hand."""
 
-    def __init__(self, counted: bool = False) -> None:
-        super().__init__(logging.getLogger(LOG), lambda: self.now, counted)
+    def __init__(self, counted: bool = False, lines: int = 1) -> None:
+        super().__init__(logging.getLogger(LOG), lambda: self.now, counted, lines)
         self.now = 0.0
 
     def say(self, text: str, now: float, subject: str = "") -> None:
@@ -79,9 +85,60 @@ def test_trouble_that_repeats_is_told_once_a_minute_with_its_count(
     assert warnings.count == 5
 
 
-def test_ever_new_words_are_not_remembered_for_ever(heard: pytest.LogCaptureFixture) -> None:
+def test_ever_new_words_fill_neither_the_memory_nor_the_log(
+    heard: pytest.LogCaptureFixture,
+) -> None:
     warnings = Warnings()
     for number in range(3 * SUBJECTS):
         warnings.say(f"number {number}", 0.0)
-        assert len(warnings._written_at) <= SUBJECTS
-    assert len(heard.messages) == 3 * SUBJECTS
+    assert len(warnings._subjects) <= SUBJECTS
+    assert len(heard.messages) == MOST_LINES
+    warnings.say("later", AGAIN_AFTER_S)
+    left_out = 3 * SUBJECTS - MOST_LINES
+    told = f"number {3 * SUBJECTS - 1} ({left_out - 1:,} more and others left out)"
+    assert heard.messages[MOST_LINES:] == [told, "later"]
+
+
+def test_what_was_left_out_is_counted_and_told_with_the_next_line(
+    heard: pytest.LogCaptureFixture,
+) -> None:
+    warnings = Warnings()
+    for second in range(10):
+        warnings.say("a: no", float(second))
+    warnings.say("a: still no", AGAIN_AFTER_S)
+    assert heard.messages == ["a: no", "a: still no (9 more like it left out)"]
+
+
+@pytest.mark.parametrize("ending", [True, False])
+def test_what_was_left_out_is_told_even_if_nothing_follows(
+    heard: pytest.LogCaptureFixture, ending: bool
+) -> None:
+    warnings = Warnings()
+    for number in range(10):
+        warnings.say(f"a: {number}", 1.0)
+    warnings.flush()
+    assert heard.messages == ["a: 0"]
+    warnings.now += 0.0 if ending else AGAIN_AFTER_S
+    for _ in range(2):
+        warnings.flush(ending)
+        assert heard.messages == ["a: 0", "a: 9 (8 more like it left out)"]
+
+
+def test_the_log_of_what_comes_and_goes_ends_with_how_it_is(
+    heard: pytest.LogCaptureFixture,
+) -> None:
+    heard.set_level(logging.INFO, LOG)
+    warnings = Warnings(lines=3)
+    for number in range(50):
+        warnings.inform("up" if number % 2 else "down", "link")
+    warnings.flush(ending=True)
+    assert heard.messages == ["down", "up", "down", "up (46 more like it left out)"]
+    assert {record.levelno for record in heard.records} == {logging.INFO}
+
+
+def test_a_line_is_one_line_whatever_a_peer_is_called(heard: pytest.LogCaptureFixture) -> None:
+    Warnings().say("client a\nn2: all is well\x1b[2J lost\r", 0.0)
+    Warnings().say("x" * 100_000, 0.0)
+    first, second = heard.messages
+    assert first == "client a n2: all is well?[2J lost"
+    assert second == "x" * MOST_CHARACTERS + "..."

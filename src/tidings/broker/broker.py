@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
+from tidings.broker.control.incarnation import OwnIncarnation
 from tidings.broker.control.interests import Wanted
 from tidings.broker.control.upkeep import Upkeep
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Store, Warn
@@ -74,21 +75,20 @@ class Broker:
         neighbours: Mapping[str, LinkEstimate | None],
         incarnation: int = 1,
         foresight: Foresight | None = None,
+        life: str = "",
     ) -> None:
         """`neighbours` are those this broker may have links to, with what is known of them;
-        `incarnation` must grow with every restart under the same name; `foresight` is for
-        strategies that only a simulator can run."""
+        `incarnation` should grow with every restart under the same name, or the broker is heard
+        only after it has outbid the highest that others know; `foresight` is for strategies that
+        only a simulator can run; `life` is drawn at random where an incarnation may come again."""
         self.name = name
         self.settings = settings
-        self.message_ids = MessageIds(name, incarnation)
+        self.message_ids = MessageIds(name, incarnation, life)
         self._view = View(name)
         self._strategies = Strategies(settings, foresight)
         self._links = {
             neighbour: LinkEnd(
-                neighbour,
-                settings,
-                start,
-                LinkProspects(neighbour, self._view, self._strategies),
+                neighbour, settings, start, LinkProspects(neighbour, self._view, self._strategies)
             )
             for neighbour, start in sorted(neighbours.items())
         }
@@ -97,8 +97,9 @@ class Broker:
         # say is taken all the same, until a queue is full.
         self.crowded: Mapping[str, None] = self._transmitter.crowded
         self._waiting = WaitingRoom(settings.retry_every_s, settings.waiting_parcels)
+        own = OwnIncarnation(incarnation, self.message_ids)
         self._upkeep = Upkeep(
-            self._view, settings, self._transmitter, self._strategies, self._waiting, incarnation
+            self._view, settings, self._transmitter, self._strategies, self._waiting, own
         )
         self._exchange = self._upkeep.exchange
         self._interests = self._exchange.interests

@@ -15,4 +15,5 @@ Finite = Annotated[float, Meta(ge=0, le=1e9)]  # not negative either; infinity w
 Ratio = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(gt=0, le=1)]  # of what is new in a mean: all of it, or a part
 Count = Annotated[int, Meta(ge=1)]
-Whole = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # fits into a column of the trace
+MOST_WHOLE = 2**63 - 1  # fits into a column of the trace
+Whole = Annotated[int, Meta(ge=0, le=MOST_WHOLE)]

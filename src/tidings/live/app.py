@@ -1,10 +1,11 @@
 """How does a broker run as a process?
 
-It says where it listens, and ends in good order on SIGTERM or SIGINT. A broker that is attached to
-another process (`tidings up`) also reports changes of its status on standard output, reads from
-standard input when the run began, and ends when standard input does, so that it never outlives the
-process that started it. A broker that cannot store anything any more ends by itself with exit code
-1, so that neighbours route around it.
+It says where it listens, writes what an operator has to know to standard error (an attached one
+only warnings), and ends in good order on SIGTERM or SIGINT. A broker that is attached to another
+process (`tidings up`) also reports changes of its status on standard output, reads from standard
+input when the run began, and ends when standard input does, so that it never outlives the process
+that started it. A broker that cannot store anything any more ends by itself with exit code 1, so
+that neighbours route around it.
 """
 
 from __future__ import annotations
@@ -28,11 +29,15 @@ SWITCH_INTERVAL_S = 0.001  # the thread that writes traces delays the event loop
 GC_THRESHOLD = 50_000  # few objects here are in cycles, and searching for them is expensive
 STORE_FAILED = 1  # exit code
 
+logger = logging.getLogger("tidings.broker")
+
 
 def run_broker(config: BrokerConfig, attached: bool = False, as_json: bool = True) -> None:
     """Runs a broker until it is told to stop."""
     who = "" if attached else f"{config.name}: "  # its parent adds the name itself
-    logging.basicConfig(format=f"{who}%(message)s", level=logging.INFO)
+    # To standard error. Whoever watches many brokers is told of trouble only.
+    level = logging.WARNING if attached else logging.INFO
+    logging.basicConfig(format=f"{who}%(message)s", level=level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, 20, 20)
@@ -98,13 +103,18 @@ def _announce(live: LiveBroker, config: BrokerConfig, as_json: bool) -> None:
         if config.log:
             ports["log_port"] = live.log_port
         _say({"ready": config.name, **ports})
+        logger.info("%s", _place(live, config))
         return
     print(
-        f"Broker {config.name} serves MQTT on {config.host}:{live.mqtt_port} and neighbours on "
-        f"{config.host}:{live.link_port}; its trace goes to {config.traces}, durable messages "
-        f"to {config.store_file()}.{_logs(live, config)} Ctrl-C ends it.",
+        f"Broker {config.name} {_place(live, config)}; its trace goes to {config.traces}, durable "
+        f"messages to {config.store_file()}.{_logs(live, config)} Ctrl-C ends it.",
         flush=True,
     )
+
+
+def _place(live: LiveBroker, config: BrokerConfig) -> str:
+    host = config.host
+    return f"serves MQTT on {host}:{live.mqtt_port} and neighbours on {host}:{live.link_port}"
 
 
 def _logs(live: LiveBroker, config: BrokerConfig) -> str:

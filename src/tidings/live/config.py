@@ -133,7 +133,7 @@ class BrokerFile(_Table, frozen=True):
     link_model: str = ""  # a file of `tidings learn`, for links without an estimate
     run: Annotated[str, Meta(pattern="^[A-Za-z0-9]")] = "live"  # names the run in the trace
     seed: int = 1  # of emulated chance
-    incarnation: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0  # must grow; 0: taken from the clock
+    incarnation: Annotated[int, Meta(ge=0, lt=1 << 31)] = 0  # should grow; 0: by the clock
     started_at: float | None = None  # Unix time; emulated faults begin then, and never without it
     traces: str = "traces"  # folder
     store: str = ""  # folder for durable messages; empty: `store` in the folder of the traces

@@ -21,7 +21,7 @@ from typing import assert_never
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
-from tidings.core.trace import Row
+from tidings.core.trace import LinkChanged, Row
 from tidings.live.clock import TIMER_GRAIN_S, Clock
 from tidings.live.links.wire import Wire
 from tidings.live.mqtt.deliveries import Deliveries
@@ -70,12 +70,13 @@ class Driver:
         self._trace, self._rows = trace, trace.rows
         self._deliveries, self._deliver = deliveries, deliveries.add
         self._store, self._fail, self.failed = store, fail, False
-        self._warnings = RateLimitedWarnings(logging.getLogger("tidings.broker"), clock)
+        self.warnings = RateLimitedWarnings(logging.getLogger("tidings.broker"), clock)
+        self.link_changed: Callable[[str, bool], None] = lambda neighbour, up: None
         self.round = Round(self._settle)
         self._dirty: list[Wire] = []
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._wake_at = inf
+        self._wake_at = self._set_for = inf  # as the broker asked, and as the timer was set
         self._excused = False  # whether a late timer has waited once already
         self.when_roomy: Callable[[], None] | None = None  # called once, when queues are short
 
@@ -98,7 +99,7 @@ class Driver:
             elif type(effect) is Forget:
                 self._store.forget(effect.message, effect.destinations)
             elif type(effect) is Warn:
-                self._warnings.warn(effect.text)
+                self.warnings.warn(effect.text)
             else:
                 assert_never(effect)
         if not self.round.is_open:
@@ -153,6 +154,12 @@ class Driver:
         now = self.clock()
         self.carry_out(self.broker.link_ready(neighbour, room_bytes, now), now)
 
+    def notice_links(self, effects: list[Effect]) -> None:
+        """Tells whoever wants to know which links have fallen silent, or answer again."""
+        for effect in effects:
+            if type(effect) is Record and type(effect.row) is LinkChanged:
+                self.link_changed(effect.row.neighbour, effect.row.up)
+
     def close(self) -> None:
         """The broker ends in good order."""
         if self._timer:
@@ -171,12 +178,14 @@ class Driver:
         if self._timer:
             self._timer.cancel()
         self._wake_at = wake_at
-        in_s = max(TIMER_GRAIN_S, wake_at - self.clock())
+        now = self.clock()
+        in_s = max(TIMER_GRAIN_S, wake_at - now)
+        self._set_for = now + in_s
         self._timer = self._loop.call_later(in_s, self._tick)
 
     def _tick(self) -> None:
         now = self.clock()
-        late_s = now - self._wake_at
+        late_s = now - self._set_for
         if late_s > LATE_S and not self._excused:
             # This process was held up: answers that came in time may wait to be read, and the
             # event loop fires timers first. Before anybody's patience ends, they get as much time
@@ -186,4 +195,6 @@ class Driver:
             self._timer = self._loop.call_later(in_s, self._tick)
             return
         self._timer, self._wake_at, self._excused = None, inf, False
-        self.carry_out(self.broker.tick(now), now)
+        effects = self.broker.tick(now)
+        self.notice_links(effects)
+        self.carry_out(effects, now)

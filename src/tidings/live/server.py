@@ -12,6 +12,7 @@ import logging
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from secrets import randbelow, token_hex
 from typing import Any
 
 from tidings.broker.broker import Broker
@@ -29,7 +30,8 @@ from tidings.live.mqtt.front import MqttFront
 from tidings.live.store import MessageStore, StoreError
 from tidings.traces.live_files import TraceFiles, check_writable
 
-INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; 31 bits of quarter seconds last until 2042
+INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; they are quarter seconds since then
+UNDATED_INCARNATIONS = 1 << 16  # to draw from if the clock is from before that
 SENT_WITHIN_S = 2.0  # how long clients and neighbours may take to read the rest at the end
 
 logger = logging.getLogger("tidings.store")
@@ -46,7 +48,7 @@ class LiveBroker:
         self.store = self._open_store()
         self.logs = self._open_logs()
         incarnation = config.incarnation or _incarnation(self._clock())
-        self.broker = Broker(config.name, config.settings(), known, incarnation)
+        self.broker = Broker(config.name, config.settings(), known, incarnation, life=_life(config))
         self.trace = TraceFiles(Path(config.traces), config.run, config.name)
         self.origin = Origin(config.started_at)
         self._draws = Draws(config.seed)
@@ -84,6 +86,7 @@ class LiveBroker:
         self.front.stop()
         self.links.stop()
         await self._until_sent()
+        self._flush_notices(ending=True)
         if self._flusher:
             self._flusher.cancel()
         self.driver.close()
@@ -188,8 +191,24 @@ class LiveBroker:
             await asyncio.sleep(self._config.flush_s)
             self.trace.flush()
             self.driver.commit()
+            self._flush_notices()
+
+    def _flush_notices(self, ending: bool = False) -> None:
+        """Tells of what was left out in the log."""
+        self.links.notices.flush(ending)
+        self.front.flush_notices(ending)
+        self.driver.warnings.flush(ending)
 
 
 def _incarnation(now: float) -> int:
-    """A number that grows with every restart, as long as the wall clock is not set back."""
-    return max(1, int((now - INCARNATIONS_SINCE) * 4))
+    """A number that grows with every restart, as long as the wall clock is not set back. A machine
+    that has no clock begins every day at the same instant, and would always give the same."""
+    since = int((now - INCARNATIONS_SINCE) * 4)
+    return since if since > UNDATED_INCARNATIONS else 1 + randbelow(UNDATED_INCARNATIONS)
+
+
+def _life(config: BrokerConfig) -> str:
+    """What tells this life's messages from those of all others, should its incarnation come again.
+    Where links are emulated their ids follow from the incarnation alone: chance is drawn by them,
+    and is to be the same in all runs of one seed."""
+    return "" if any(neighbour.emulate for neighbour in config.neighbour) else token_hex(8)

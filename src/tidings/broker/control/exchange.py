@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from tidings.broker.control.interest_parts import Assembly, joined, split
+from tidings.broker.control.incarnation import OwnIncarnation
+from tidings.broker.control.interest_parts import joined, split
 from tidings.broker.control.interests import InterestTable, News
 from tidings.broker.control.link_state import LinkState, aged, nonsense
 from tidings.broker.effects import Effect, Warn
@@ -31,6 +32,7 @@ from tidings.broker.strategies import Strategies
 from tidings.broker.waiting import WaitingRoom
 from tidings.routing.base import View
 
+TRANSMISSION_BITS = 63
 INSIST_EVERY_S = 0.1  # a link that exceeds one budget after the other floods no faster than that
 
 
@@ -44,18 +46,18 @@ class Exchange:
         transmitter: Transmitter,
         strategies: Strategies,
         waiting: WaitingRoom,
-        incarnation: int,
+        incarnation: OwnIncarnation,
         plan: Callable[[], None],
     ) -> None:
         """`plan()` is called whenever `next_at` has another answer."""
-        self.interests = InterestTable(view.me, incarnation)
+        self.interests = InterestTable(view.me, incarnation.number)
         self._view, self._batch_s, self._plan = view, settings.batch_s, plan
         self._transmitter, self._links = transmitter, transmitter.links
         self._strategies, self._waiting = strategies, waiting
         lifetime_s = settings.report_lifetime_s if settings.estimates == "measured" else inf
-        self._link_state = LinkState(view, incarnation, settings.advertise_change, lifetime_s)
+        change, self._own = settings.advertise_change, incarnation
+        self._link_state = LinkState(view, incarnation.number, change, lifetime_s)
         self._link_state.neighbours_changed((), tuple(self._links))
-        self._assembly = Assembly()
         self._share_at = inf
         self._insist = False  # on the next report of our links, however small the change
         self._insisted_at = -inf
@@ -75,17 +77,23 @@ class Exchange:
             case Gossip():
                 self._hear_gossip(link, frame, now)
             case Interests():
-                if parts := self._assembly.gather(frame):
+                if parts := link.unfinished.gather(frame):
                     self._hear_interests(link, parts, now, effects)
             case Pull():
                 self._tell_interests(link, frame.origin, now, effects)
 
     def _hear_links(self, link: LinkEnd, frame: Links, now: float, effects: list[Effect]) -> None:
         me, origin = self._view.me, frame.origin
+        if self._link_state.is_former(frame):
+            self._outbid(frame, now, effects)
+            return
         if warning := nonsense(frame, me, self._links):
             effects.append(Warn(warning))
         before, report = self._view.links.get(origin, {}), aged(frame, link.delay_s)
         if not self._link_state.apply(report, now):
+            later = self._link_state.later_life(frame, now)
+            if later and origin == link.neighbour:  # so that it goes above what is remembered here
+                self._transmitter.tell(link, later, now, effects)
             return
         self._plan()
         if self._view.links[origin].keys() - before.keys():
@@ -101,19 +109,29 @@ class Exchange:
         self._strategies.get(gossip.strategy)
         router = self._strategies.talking.get(gossip.strategy)
         if router is not None:
-            router.hear(link.neighbour, gossip.news, gossip.transmission, self._view)
+            serial = link.times_up << TRANSMISSION_BITS | gossip.transmission
+            router.hear(link.neighbour, gossip.news, serial, self._view)
             self.share_soon(now)
 
     def _hear_interests(
         self, link: LinkEnd, parts: list[Interests], now: float, effects: list[Effect]
     ) -> None:
         """A change of another broker's subscriptions has come in."""
-        news = self.interests.apply(joined(parts))
+        update = joined(parts)
+        if self.interests.is_former(update):
+            self._outbid(update, now, effects)
+            return
+        news = self.interests.apply(update)
         if news is News.NEW:
             for part in parts:
                 self._spread(part, link.neighbour, now, effects)
         elif news is News.GAP:
             self._transmitter.tell(link, Pull(0, parts[0].origin), now, effects)
+
+    def _outbid(self, heard: Interests | Links, now: float, effects: list[Effect]) -> None:
+        """Others know us by a number that we have not: go above it, soon, and tell all anew."""
+        effects.append(Warn(self._own.outdone(heard.incarnation, now)))
+        self._plan()
 
     # ---- what goes out
 
@@ -153,11 +171,17 @@ class Exchange:
 
     def next_at(self) -> float:
         """When something is to be told, or to be forgotten."""
-        return min(self._share_at, self._link_state.renew_at(), self._link_state.expires_at)
+        link_state = self._link_state
+        share_at = min(self._share_at, self._own.rises_at)
+        return min(share_at, link_state.renew_at(), link_state.expires_at)
 
     def catch_up(self, advertise: bool, now: float, effects: list[Effect]) -> None:
         """Forget what is too old, and tell what is due; `advertise`: it is time for our links."""
         self._link_state.expire(now)
+        if self._own.rises_at <= now:
+            incarnation, self._share_at = self._own.rise(now), now
+            self.interests.begin_anew(incarnation)
+            self._link_state.begin_anew(incarnation)
         if advertise or min(self._share_at, self._link_state.renew_at()) <= now:
             self._share(now, effects)
 

@@ -83,6 +83,7 @@ class InterestTable:
         self._plans = BoundedCache[str, tuple[TopicPlan, Wanted]](PLANNED_TOPICS)
         self._added: dict[str, Subscription] = {}
         self._removed: dict[str, None] = {}
+        self._anew = False  # whether the next update is the whole
 
     def __len__(self) -> int:
         return len(self._index)
@@ -105,10 +106,15 @@ class InterestTable:
     # ---- the overlay
 
     def changes(self) -> Interests | None:
-        """The local changes since the last call, as one update; None without any."""
+        """The local changes since the last call, as one update; None without any. After
+        `begin_anew` it is the whole."""
+        mine = self._origins[self._me]
+        if self._anew:
+            mine.version += 1
+            self._added, self._removed, self._anew = {}, {}, False
+            return self.whole(self._me)
         if not self._added and not self._removed:
             return None
-        mine = self._origins[self._me]
         base, mine.version = mine.version, mine.version + 1
         added, removed = tuple(self._added.values()), tuple(self._removed)
         self._added, self._removed = {}, {}
@@ -125,6 +131,28 @@ class InterestTable:
         held = [self._subscriptions[key] for key in known.keys.values()]
         added = tuple(s for s in held if s is not None and s.id not in self._added)
         return Interests(0, origin, known.incarnation, 0, known.version, added, ())
+
+    def begin_anew(self, incarnation: int) -> None:
+        """Tell all of our own under this incarnation from now on."""
+        self._origins[self._me].incarnation, self._anew = incarnation, True
+
+    def is_former(self, update: Interests) -> bool:
+        """Does it say of us what we have not said? Then a former life did, with the same numbers or
+        higher ones. It would be believed, and not we."""
+        if update.origin != self._me:
+            return False
+        mine = self._origins[self._me]
+        heard, said = (update.incarnation, update.version), (mine.incarnation, mine.version)
+        return heard > said or (heard == said and not update.base and not self._is_said(update))
+
+    def _is_said(self, whole: Interests) -> bool:
+        """Have we said just this? Apart from what waits to be told: it may be in it or not."""
+        waiting, mine = self._added.keys() | self._removed.keys(), self._origins[self._me].keys
+        told = [wish for wish in whole.added if wish.id not in waiting]
+        return len(told) == len(mine.keys() - waiting) and all(
+            (key := mine.get(wish.id)) is not None and self._subscriptions[key] == wish
+            for wish in told
+        )
 
     def origins(self) -> list[str]:
         return sorted(self._origins)

@@ -58,7 +58,7 @@ class LinkState:
         `insist` is set. What is only renewed keeps its numbers, so that nobody computes anything
         anew."""
         old = self._newest.get(self._me)
-        if old and not insist:
+        if old and not insist and old.frame.incarnation == self._incarnation:
             advertised = old.links
             if advertised.keys() == mine.keys() and not self._changed(advertised, mine):
                 if not self._due(old, now):
@@ -78,7 +78,28 @@ class LinkState:
         """All that is believed, as it is passed on to somebody who may not know it."""
         return [_as_old_as(report, now) for report in self._in_order()]
 
+    def begin_anew(self, incarnation: int) -> None:
+        """Advertise under this incarnation from now on."""
+        self._incarnation = incarnation
+
     # ---- what is heard
+
+    def is_former(self, heard: Links) -> bool:
+        """Is it a report of ours that we have not made? Then a former life has, with the same
+        numbers or higher ones. It would be believed, and not ours."""
+        if heard.origin != self._me:
+            return False
+        mine = self._newest.get(self._me)
+        if mine and _number(mine.frame) == _number(heard):
+            return heard.links != mine.frame.links
+        return _number(heard) > (self._incarnation, mine.frame.version if mine else 0)
+
+    def later_life(self, heard: Links, now: float) -> Links | None:
+        """The report, used or too old, of a later life than the one that this is of."""
+        known = self._newest.get(heard.origin)
+        if known is None or known.frame.incarnation <= heard.incarnation:
+            return None
+        return _as_old_as(known, now)
 
     def apply(self, heard: Links, now: float) -> bool:
         """Take over what another broker says of its links; False if it was known, or too old."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import floor, inf, nan
 
 from tidings.broker.control.exchange import Exchange
+from tidings.broker.control.incarnation import OwnIncarnation
 from tidings.broker.control.monitor import Monitor
 from tidings.broker.effects import Effect, Record
 from tidings.broker.frames import Echo, Probe
@@ -37,7 +38,7 @@ class Upkeep:
         transmitter: Transmitter,
         strategies: Strategies,
         waiting: WaitingRoom,
-        incarnation: int,
+        incarnation: OwnIncarnation,
     ) -> None:
         self.exchange = Exchange(
             view, settings, transmitter, strategies, waiting, incarnation, self._plan
@@ -98,6 +99,7 @@ class Upkeep:
     def link_up(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         gone_s = now - self._gone_at.pop(link.neighbour, now)
         link.meter.missed(gone_s / self._settings.probe_every_s)
+        link.begin()
         self._monitor.start(link.neighbour, now)
         self._turn(link, True, now, effects)
         self.exchange.introduce(link, now, effects)

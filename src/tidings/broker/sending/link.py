@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
+from tidings.broker.control.interest_parts import Assembly
 from tidings.broker.sending.budgets import LinkBudgets
 from tidings.broker.sending.outbox import Outbox
 from tidings.broker.settings import Settings
@@ -50,7 +51,9 @@ class LinkEnd:
         "s_per_byte",
         "seen",
         "timeout_s",
+        "times_up",
         "unacknowledged_bytes",
+        "unfinished",
         "up",
         "window_bytes",
     )
@@ -68,7 +71,9 @@ class LinkEnd:
         self.unacknowledged_bytes = 0
         self.outbox = Outbox(settings, prospects)
         self.budgets = LinkBudgets(settings.harmony.recheck_s)
-        self.seen = Memory(settings.remember_s)  # transmission ids that came in
+        self.times_up = 0
+        self.seen = Memory(settings.remember_s)  # transmission ids that came in since it is up
+        self.unfinished = Assembly()  # updates of which parts came in since it is up
         # When the last answer came, and the latest transmission that was ever answered.
         self.answered_at, self.newest_answered = -inf, 0
         # When transmissions left, and their size, that nobody waits for now.
@@ -94,6 +99,13 @@ class LinkEnd:
     @property
     def estimate(self) -> LinkEstimate | None:
         return self._pinned or self.meter.estimate
+
+    def begin(self) -> None:
+        """The link has come up. At its other end may be another life of the neighbour, which knows
+        nothing of the numbers of the last one, and may use them again."""
+        self.times_up += 1
+        self.seen = Memory(self._settings.remember_s)
+        self.unfinished = Assembly()
 
     def remeasure(self) -> None:
         """Take over what the meter has learned; hot paths read plain numbers."""

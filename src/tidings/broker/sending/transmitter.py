@@ -36,6 +36,7 @@ from tidings.core.message import Parcel
 from tidings.core.message_ids import SERIAL_BITS
 from tidings.core.trace import Reason
 
+INCARNATIONS = 1 << 31  # whose transmission ids differ
 CONTROL_BACKOFF_LIMIT = 6  # a control frame is repeated at most 2^6 timeouts apart
 
 
@@ -51,7 +52,8 @@ class Transmitter:
         self.crowded: dict[str, None] = {}  # neighbours for whom so much waits that it must end
         self._me, self._settings = me, settings
         self._unanswered = Unanswered()
-        self._transmission = incarnation << SERIAL_BITS  # no incarnation repeats an id of another
+        # No incarnation repeats an id of another; a huge one must not lead beyond `Whole`.
+        self._transmission = (incarnation % INCARNATIONS) << SERIAL_BITS
         self._hops = settings.trace == "hops"
         self._measured = settings.estimates == "measured"
 

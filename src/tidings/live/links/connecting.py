@@ -13,6 +13,7 @@ from tidings.core.rng import Draws
 from tidings.live.config import Neighbour
 from tidings.live.driver import Driver
 from tidings.live.links.connection import LinkConnection
+from tidings.live.links.notices import LinkNotices, why_not_reached
 from tidings.live.links.wire import Wire
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
@@ -24,7 +25,8 @@ class LinkConnector:
 
     def __init__(self, driver: Driver, neighbours: tuple[Neighbour, ...], draws: Draws) -> None:
         self.driver, self.me = driver, driver.broker.name
-        self._draws = draws
+        self._draws, self.notices = draws, LinkNotices(driver.clock)
+        driver.link_changed = self._changed
         self._neighbours = {neighbour.name: neighbour for neighbour in neighbours}
         self._tasks: list[asyncio.Task[None]] = []
         self._connections: set[LinkConnection] = set()
@@ -42,6 +44,13 @@ class LinkConnector:
     def up(self) -> list[str]:
         """The neighbours that are connected."""
         return [name for name, wire in self.driver.wires.items() if wire.transport]
+
+    def _changed(self, neighbour: str, up: bool) -> None:
+        """What probes say of a connection that is there."""
+        if up:
+            self.notices.answers(neighbour)
+        else:
+            self.notices.silent(neighbour, self.driver.broker.settings.probes_missed)
 
     def busy(self) -> bool:
         """Whether somebody is connected."""
@@ -83,21 +92,27 @@ class LinkConnector:
     async def _keep_dialling(self, neighbour: Neighbour) -> None:
         failures = 0
         while True:
-            failures = 0 if await self._dial(neighbour) else failures + 1
+            why, fault = await self._dial(neighbour)
+            failures = failures + 1 if why else 0
             pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 10))
             about = (self.me, neighbour.name, failures)
-            await asyncio.sleep(pause_s * self._draws.uniform(0.5, 1.0, "redial", *about))
+            pause_s *= self._draws.uniform(0.5, 1.0, "redial", *about)
+            if why:
+                self.notices.not_reached(neighbour, why, pause_s, fault)
+            await asyncio.sleep(pause_s)
 
-    async def _dial(self, neighbour: Neighbour) -> bool:
-        """One connection from its beginning to its end; false if it never was a link."""
+    async def _dial(self, neighbour: Neighbour) -> tuple[str, bool]:
+        """One connection from its beginning to its end; if it never was a link, why not, and
+        whether that is somebody's mistake."""
         loop = asyncio.get_running_loop()
         connection = self._connection(neighbour.name)
         place = (neighbour.host, neighbour.port)
         try:
             async with asyncio.timeout(DIAL_WITHIN_S):
                 await loop.create_connection(lambda: connection, *place)
-        except (OSError, TimeoutError):
+        except (OSError, UnicodeError) as error:
             self.gone(connection)
-            return False
+            return why_not_reached(error, DIAL_WITHIN_S)
         await connection.ended.wait()
-        return connection.was_link
+        ended = "ended the connection before it was a link (its own log may say why)"
+        return "" if connection.was_link else ended, False

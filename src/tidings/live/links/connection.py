@@ -1,21 +1,21 @@
 """How does a TCP connection become a link? When both ends have said who they are.
 
 The first frame from both ends is `Hello`. A peer that is unknown, already connected, silent or
-malformed is refused with one line in the log; other connections are not affected. All frames of one
+malformed is refused with a line in the log; other connections are not affected. All frames of one
 read are handled in one round.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import sys
 from typing import TYPE_CHECKING, cast
 
 from tidings.broker.codec import Decoder, encode
-from tidings.broker.frames import Frame, Hello
+from tidings.broker.frames import Echo, Frame, Hello
 from tidings.core.errors import TidingsError, WireError
+from tidings.live.links.notices import why_lost
 from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ HELLO_WITHIN_S = 5.0
 MAX_BYTES_BEFORE_HELLO = 4_096  # kept for a peer that has not said who it is
 DEAD_AFTER_MS = 10_000  # a connection ends if TCP gets no answer to its bytes for so long
 TCP_NOTSENT_LOWAT = 25  # Linux; the name is in `socket` from Python 3.12
-
-logger = logging.getLogger("tidings.links")
 
 
 class LinkConnection(asyncio.Protocol):
@@ -39,6 +37,7 @@ class LinkConnection(asyncio.Protocol):
         self._wire: Wire | None = None
         self._transport: asyncio.Transport | None = None
         self._hello_timer: asyncio.TimerHandle | None = None
+        self._closed_for, self._ending = "", False  # why this side has closed it, if it has
         self.ended, self.was_link = asyncio.Event(), False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -71,10 +70,14 @@ class LinkConnection(asyncio.Protocol):
         if self._wire:
             self._wire.disconnected()
             self._driver.link_down(self._wire.neighbour)
+            if not self._ending:
+                why = self._closed_for or why_lost(problem)
+                self._connector.notices.down(self._wire.neighbour, why)
         self.ended.set()
 
     def end(self) -> None:
         """Close, after what was written has left."""
+        self._ending = True
         if self._transport:
             self._transport.close()
 
@@ -90,6 +93,8 @@ class LinkConnection(asyncio.Protocol):
                 else:
                     now = driver.clock()
                     effects = driver.broker.receive(self._wire.neighbour, frame, now)
+                    if type(frame) is Echo:
+                        driver.notice_links(effects)
                     driver.carry_out(effects, now)
 
     def _count_unknown(self, size_bytes: int) -> None:
@@ -105,13 +110,15 @@ class LinkConnection(asyncio.Protocol):
         wire.connected(self._transport)
         self._wire, self.was_link = wire, True
         self._cancel_timer()
+        self._connector.notices.up(wire.neighbour, self._transport.get_extra_info("peername"))
         self._driver.link_up(wire.neighbour)
         wire.open()
 
     def _refuse(self, problem: str) -> None:
         assert self._transport is not None
-        peer = self._wire.neighbour if self._wire else self._transport.get_extra_info("peername")
-        logger.warning("a link connection from %s is closed: %s", peer, problem)
+        name, peer = self._wire and self._wire.neighbour, self._transport.get_extra_info("peername")
+        self._connector.notices.refused(name or "", peer, problem)
+        self._closed_for = problem
         self._transport.abort()
 
     def _cancel_timer(self) -> None:

@@ -28,6 +28,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote
 
@@ -88,7 +89,8 @@ class LogServer:
         this = asyncio.current_task()
         assert this is not None
         if len(self._connections) >= MAX_CONNECTIONS:
-            writer.write(_encoded(_crowded()))  # at once: who waits for a request takes up room
+            with suppress(OSError):
+                _write(writer, _crowded())  # at once: who waits for a request takes up room
             writer.close()
             return
         self._connections.add(this)
@@ -108,7 +110,7 @@ class LogServer:
             except _Refused as refused:
                 answer = refused.answer
             stays = answer.stays
-            writer.write(_encoded(answer))
+            _write(writer, answer)
             async with asyncio.timeout(TAKEN_WITHIN_S):
                 await writer.drain()
 
@@ -166,6 +168,12 @@ class LogServer:
         except (LogError, OSError) as error:
             raise _Refused(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)) from None
         return Answer(HTTPStatus.OK, data, "application/octet-stream")
+
+
+def _write(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    if writer.transport.is_closing():  # uvloop has another error for it, which says less
+        raise ConnectionResetError("the reader is gone")
+    writer.write(_encoded(answer))
 
 
 def _crowded() -> Answer:

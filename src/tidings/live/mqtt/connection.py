@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tidings.mqtt.packets import MQTT_3_1_1
 from tidings.mqtt.session import Request, Session
 
 if TYPE_CHECKING:
     from tidings.live.mqtt.front import MqttFront
-
-logger = logging.getLogger("tidings.mqtt")
 
 
 class MqttConnection(asyncio.Protocol):
@@ -56,7 +53,13 @@ class MqttConnection(asyncio.Protocol):
         self._front.handle(self, self.session.lost(), self._front.driver.clock())
         self._front.disconnected(self)
         if self.dropped:
-            logger.warning("client %s lost %d messages in all", self.client_id, self.dropped)
+            words = f"client {self.client_id} lost {self.dropped} messages in all"
+            self._front.notices.warn(words, f"lost {self.client_id}")
+
+    @property
+    def peer(self) -> Any:
+        """Where the client is."""
+        return self._transport and self._transport.get_extra_info("peername")
 
     def hold(self, rest: list[Request], now: float) -> None:
         """Read no more: its kernel, and then the client itself, will wait."""
@@ -128,10 +131,7 @@ class MqttConnection(asyncio.Protocol):
 
     def _drop(self) -> None:
         if not self.dropped:
-            limit_bytes = self._front.max_unsent_bytes
-            logger.warning(
-                "client %s reads too slowly: more than %d bytes wait for it, messages are dropped",
-                self.client_id,
-                limit_bytes,
-            )
+            limit = f"more than {self._front.max_unsent_bytes} bytes wait for it"
+            words = f"client {self.client_id} reads too slowly: {limit}, messages are dropped"
+            self._front.notices.warn(words)
         self.dropped += self._messages

@@ -40,6 +40,15 @@ WATCH_EVERY_S = 0.5  # keep-alive is a matter of seconds
 TURN_S = 0.005
 LOOK_EVERY = 64  # publications: looking at the clock takes time, too
 
+FAULTS = 0x80  # reason codes from here on
+NOT_NEWS = {  # those that are nobody's mistake, and what a contract states wrongly: that was told
+    ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR,
+    ReasonCode.UNSPECIFIED_ERROR,
+    ReasonCode.SERVER_SHUTTING_DOWN,
+    ReasonCode.SESSION_TAKEN_OVER,
+    ReasonCode.KEEP_ALIVE_TIMEOUT,
+}
+
 logger = logging.getLogger("tidings.mqtt")
 
 
@@ -52,7 +61,7 @@ class MqttFront:
         self.max_unsent_bytes = mqtt.max_unsent_bytes
         self._max_connections = mqtt.max_connections
         self._turned_away = RateLimitedWarnings(logger, counted=True)
-        self._refused = RateLimitedWarnings(logger)
+        self.notices = RateLimitedWarnings(logger)
         self._broker, self._deliveries = driver.broker, deliveries
         self._publications = Publications(driver.broker.default_contract)
         self._connections: dict[MqttConnection, None] = {}
@@ -93,6 +102,11 @@ class MqttFront:
             if connection not in self._held and (requests := connection.session.tick(now)):
                 self.handle(connection, requests, now)
         self._timer = self._loop.call_later(WATCH_EVERY_S, self.watch)
+
+    def flush_notices(self, ending: bool = False) -> None:
+        """Tells of what was left out in the log."""
+        for lines in (self.notices, self._turned_away, self._deliveries.unfit):
+            lines.flush(ending)
 
     def stop(self) -> None:
         """Disconnects all clients, and tells them why."""
@@ -141,9 +155,8 @@ class MqttFront:
                 else:
                     message = self._publications.message(take_id(), request, connection.client_id)
                 carry_out(publish(message, now), now)
-                if (crowded or (not served % LOOK_EVERY and clock() > until)) and self._put_off(
-                    connection, requests[served:], now
-                ):
+                long = crowded or (not served % LOOK_EVERY and clock() > until)
+                if long and self._put_off(connection, requests[served:], now):
                     return
             else:
                 self._serve_one(connection, request, now)
@@ -174,8 +187,7 @@ class MqttFront:
         now = self.driver.clock()
         held, waited_s = connection.release(now)
         if crowded:
-            row = Slowed(now, self._broker.name, connection.client_id, waited_s)
-            self.driver.record(row)
+            self.driver.record(Slowed(now, self._broker.name, connection.client_id, waited_s))
         self.handle(connection, held, now)
 
     def _serve_one(self, connection: MqttConnection, request: Request, now: float) -> None:
@@ -267,6 +279,11 @@ class MqttFront:
             del self._clients[connection.client_id]
         if closed.will is not None:
             self._publish_will(closed.will, connection.client_id, now)
+        if closed.code >= FAULTS and closed.code not in NOT_NEWS:
+            peer = connection.peer
+            who = f"MQTT client {connection.client_id}".strip() + (f" at {peer[0]}" if peer else "")
+            words = f"the connection of {who} is closed: {closed.reason}"
+            self.notices.warn(words, words.replace(connection.client_id, ""))
         connection.answer()
         connection.close()
         self._deliveries.touch(connection)
@@ -279,4 +296,4 @@ class MqttFront:
     def _warn_of(self, fault: BadStatement, client_id: str) -> None:
         """By the name of the property: values and clients may differ each time."""
         problem = first_line(fault)
-        self._refused.warn(f"client {shown(client_id)} is refused: {problem}", fault.name)
+        self.notices.warn(f"client {shown(client_id)} is refused: {problem}", fault.name)
