@@ -16,6 +16,8 @@ from support.live import eventually, free_ports
 from tidings.live.config import BrokerConfig, Neighbour
 from tidings.testbed.broker_files import to_toml
 
+WITHIN_S = 300.0  # a busy machine may take a minute to start a Python
+
 
 class BrokerProgram:
     """One broker, which can be ended and started again with another file."""
@@ -32,8 +34,9 @@ class BrokerProgram:
         command = [sys.executable, "-m", "tidings", "broker", self._file, *self._options]
         with self._said.open("w") as said, self._log.open("w") as log:
             self._process = start(command, stdin=subprocess.PIPE, stdout=said, stderr=log)
-        eventually(lambda: self._process.poll() is not None or self.said())  # type: ignore[union-attr]
-        assert self._process.poll() is None, self.log()
+        process = self._process
+        eventually(lambda: process.poll() is not None or self.said(), WITHIN_S)
+        assert process.poll() is None, self.log()
 
     def send(self, number: int) -> None:
         assert self._process is not None
@@ -60,7 +63,9 @@ class BrokerProgram:
 
     def logged(self, *words: str) -> list[str]:
         """Waits until there are log lines with all these words."""
-        return eventually(lambda: [li for li in self.log() if all(w in li for w in words)])
+        return eventually(
+            lambda: [li for li in self.log() if all(w in li for w in words)], WITHIN_S
+        )
 
 
 def a_line_of(folder: Path, *names: str, **fields: Any) -> dict[str, BrokerProgram]:
