@@ -117,11 +117,15 @@ def link_model(table: pa.Table) -> LinkModel:
     schema = model_schema(slice_s)
     if missing := set(schema.names) - set(table.schema.names):
         raise ValueError(f"the column {min(missing)} is missing")
-    rows = table.select(schema.names).cast(schema).to_pylist()
-    links = [_checked(LearnedLink(**_of_tuples(row))) for row in rows]
+    links = [_checked(link) for link in learned_links(table.select(schema.names).cast(schema))]
     if not links:
         raise ValueError("there is no link in it")
     return LinkModel({(link.source, link.target): link for link in links}, slice_s)
+
+
+def learned_links(table: pa.Table) -> list[LearnedLink]:
+    """The rows of a table with exactly the columns of a model."""
+    return [LearnedLink(**_of_tuples(row)) for row in table.to_pylist()]
 
 
 def _checked(link: LearnedLink) -> LearnedLink:
