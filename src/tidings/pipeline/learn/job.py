@@ -10,6 +10,7 @@ found in their new place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -54,6 +55,17 @@ from tidings.pipeline.transforms.links.spells import spells
 from tidings.pipeline.transforms.links.transfer import transfer
 from tidings.traces.intake import Quarantined
 
+# What is done, one after the other, and which part of the work lies before it, as measured.
+STEPS = {
+    "round trips": 0.0,
+    "outages": 0.15,
+    "slices": 0.3,
+    "figures of links": 0.5,
+    "links that fail together": 0.8,
+    "predictions": 0.85,
+}
+Progress = Callable[[str, float], None]  # called with the step that begins, and the part before it
+
 
 class Lesson(Struct, frozen=True):
     """What was learned."""
@@ -76,7 +88,11 @@ class _Watched(Struct, frozen=True):
     histories: DataFrame
 
 
-def learn(spark: SparkSession, given: Input) -> Lesson:
+def _in_silence(step: str, part: float) -> None:
+    """Nobody is told how far it is."""
+
+
+def learn(spark: SparkSession, given: Input, progress: Progress = _in_silence) -> Lesson:
     """All that the input tells of its links."""
     purpose = "learn from"
     if given.intake is not None:
@@ -84,30 +100,40 @@ def learn(spark: SparkSession, given: Input) -> Lesson:
             given.path,
             given.intake,
             purpose,
-            lambda intake: _lesson(spark, with_files(given, intake)),
+            lambda intake: _lesson(spark, with_files(given, intake), progress),
         )
     try:
-        return _lesson(spark, given)
+        return _lesson(spark, given, progress)
     except TidingsError:
         raise
     except Exception as error:
         raise spark_error(purpose, given.path, error) from error
 
 
-def _lesson(spark: SparkSession, given: Input) -> Lesson:
+def _lesson(spark: SparkSession, given: Input, progress: Progress) -> Lesson:
+    def begin(step: str) -> None:
+        progress(step, STEPS[step])
+
+    begin("round trips")
     watched = _watched(spark, given)
-    lossy = given.kind == "traces"
     with persisted(watched.samples), persisted(watched.histories):
         pace = transfer(watched.samples)
         one_way = delays(watched.samples, pace)
         with persisted(one_way), persisted(_hours(one_way, given.kind)) as hours:
             _check_answers(one_way, given.path)
+            begin("outages")
+            watched.histories.count()
+            begin("slices")
             known = with_levels(one_way, hours)
             with persisted(slices(known, given.slice_s, given.hold_back)) as series:
+                series.count()
+                begin("figures of links")
                 parts = [delay_figures(known), pace, hours, persistence(series)]
-                of_links = reliability(watched.histories, lossy)
+                of_links = reliability(watched.histories, lossy=given.kind == "traces")
                 rows = figures(of_links, parts, given.kind).toArrow()
+                begin("links that fail together")
                 groups = group_numbers(patterns(watched.histories, given.slice_s).toArrow())
+                begin("predictions")
                 prediction = prediction_table(errors(series)).toPandas()
     in_order = prediction.sort_values(["horizon", "mae_ms"], ignore_index=True)
     left_out = given.intake.quarantined if given.intake else ()
@@ -126,7 +152,7 @@ def _watched(spark: SparkSession, given: Input) -> _Watched:
 
 
 def _check_answers(delays: DataFrame, path: Path) -> None:
-    if delays.isEmpty():
+    if not delays.count():  # counted, so that all of them are at hand from now on
         accepted = "measurements: probes or messages that were answered"
         raise ConfigError(str(path), "answers", 0, accepted)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidings.core.links.silences import (
@@ -27,15 +27,17 @@ from tidings.pipeline.transforms.links.spells import during
 from tidings.pipeline.transforms.links.whole_groups import group_starts, in_groups, over_groups
 
 HISTORY_TYPE = (
-    "run string, source string, target string, watched_s double, sent long, answered long, "
-    "outages array<struct<from_s: double, to_s: double>>"
+    "run string, source string, target string, watched_s double, asked long, sent long, "
+    "answered long, outages array<struct<from_s: double, to_s: double>>"
 )
+ENOUGH_QUESTIONS = 20  # for a ratio: of fewer, the next one could say something else
+UNLOSSY = "each slice has one measurement, so a loss looks like an outage"
 SPELL = ("run", *LINK, "spell")
 
 
 def trace_histories(samples: DataFrame, changes: DataFrame, spells: DataFrame) -> DataFrame:
-    """One row per run, link and spell (`HISTORY_TYPE`); `sent` and `answered` tell of the time
-    outside of outages."""
+    """One row per run, link and spell (`HISTORY_TYPE`); `asked` tells of all questions, `sent` and
+    `answered` of those outside of outages."""
     settled = F.col("answered") | (F.col("sent_at") <= F.col("end_at") - SETTLE_S)
     asked = during(spells, samples.select("run", *LINK, "sent_at", "answered"), "sent_at")
     noticed = during(spells, changes, "at")
@@ -70,6 +72,7 @@ def table_histories(samples: DataFrame, slice_s: float) -> DataFrame:
         "run",
         *LINK,
         (F.col("count") * slice_s).alias("watched_s"),
+        F.col("count").cast("long").alias("asked"),
         F.size("known").cast("long").alias("sent"),
         F.size("known").cast("long").alias("answered"),
         F.filter(between, lambda outage: outage.from_s < outage.to_s).alias("outages"),
@@ -108,6 +111,7 @@ def _histories(keys: pa.Table, frames: Frames, found: Spans) -> pa.RecordBatch:
     spans = pa.StructArray.from_arrays([found.from_s, found.to_s], ["from_s", "to_s"])
     columns = {name: keys[name].combine_chunks() for name in ("run", *LINK)}
     columns["watched_s"] = pa.array(frames.end_at - frames.from_at)
+    columns["asked"] = pa.array(np.diff(frames.first))
     columns["sent"] = pa.array(np.bincount(link[in_order], minlength=links))
     heard = in_order & frames.answered
     columns["answered"] = pa.array(np.bincount(link[heard], minlength=links))
@@ -126,22 +130,33 @@ def reliability(histories: DataFrame, lossy: bool) -> DataFrame:
         F.sum("watched_s").alias("watched_s"),
         F.sum(down_s).alias("down_s"),
         F.sum(F.size("outages")).cast("long").alias("seen"),
+        F.sum("asked").alias("asked"),
         F.sum("sent").alias("sent"),
         F.sum("answered").alias("answered"),
     )
-    counts, watched = F.lit(lossy) & (F.col("sent") > 0), F.col("watched_s") > 0
+    watched, unlossy = F.col("watched_s") > 0, _lossless() if lossy else F.lit(UNLOSSY)
+    unwatched = F.when(~watched, "the link was seen at one instant only").when(
+        F.col("asked") < ENOUGH_QUESTIONS, f"fewer than {ENOUGH_QUESTIONS} questions were asked"
+    )
     in_order = F.greatest(F.lit(0.0), 1 - F.col("down_s") / F.col("watched_s"))
-    unlossy = "each slice has one measurement, so a loss looks like an outage"
-    silent = "nothing was sent while the link was in order" if lossy else unlossy
+    arrived = F.sqrt(F.col("answered") / F.col("sent"))
     return found.select(
         *LINK,
-        F.when(counts, F.sqrt(F.col("answered") / F.col("sent"))).alias("delivery_ratio"),
-        F.when(~counts, silent).alias("delivery_reason"),
-        F.when(watched, in_order).alias("availability"),
-        F.when(~watched, "the link was seen at one instant only").alias("availability_reason"),
+        F.when(unlossy.isNull(), arrived).alias("delivery_ratio"),
+        unlossy.alias("delivery_reason"),
+        F.when(unwatched.isNull(), in_order).alias("availability"),
+        unwatched.alias("availability_reason"),
         F.when(watched, F.col("seen")).alias("outages"),
         F.when(watched & (F.col("seen") > 0), F.col("down_s") / F.col("seen")).alias(
             "outage_mean_s"
         ),
         F.when(~watched | (F.col("seen") == 0), "no outage was seen").alias("outage_reason"),
+    )
+
+
+def _lossless() -> Column:
+    """Why it is not known what a link loses, if so."""
+    few = f"fewer than {ENOUGH_QUESTIONS} questions were asked while the link was in order"
+    return F.when(F.col("sent") == 0, "nothing was sent while the link was in order").when(
+        F.col("sent") < ENOUGH_QUESTIONS, few
     )
