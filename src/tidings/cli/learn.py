@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tidings.broker.settings import Settings
 from tidings.cli.options import Conf, Json, Master, spark_settings
+from tidings.cli.progress import step_progress
 from tidings.cli.screens.analysis import MOST_FILES
 from tidings.core.errors import ConfigError
 
@@ -60,8 +61,9 @@ def learn(
     if out.is_dir():
         raise ConfigError("--out", "file", str(out), "a file, such as weather.parquet")
     writable_folder(out.parent, "--out")
-    lesson = run_lesson(spark_session(master, "tidings learn", more), given)
-    write(lesson, out)
+    with step_progress(quiet or json, f"learn {measured.name}") as tell:
+        lesson = run_lesson(spark_session(master, "tidings learn", more), given, tell)
+        write(lesson, out)
     if json:
         print(msgspec.json.encode(_report(lesson, measured, out)).decode())
         return

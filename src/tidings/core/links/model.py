@@ -13,13 +13,12 @@ hour is accounted for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import isfinite
 from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 from msgspec import Struct
-from msgspec.structs import asdict, fields
+from msgspec.structs import fields
 
 from tidings.core.links.estimates import LinkEstimate
 
@@ -96,11 +95,6 @@ def model_schema(slice_s: float) -> pa.Schema:
     columns = [_column(field.name, hints[field.name]) for field in fields(LearnedLink)]
     metadata = {"kind": KIND, "version": str(VERSION), "slice_s": repr(slice_s)}
     return pa.schema(columns, metadata=metadata)
-
-
-def model_table(links: Iterable[LearnedLink], slice_s: float) -> pa.Table:
-    """The links as they stand in a file."""
-    return pa.Table.from_pylist([asdict(link) for link in links], model_schema(slice_s))
 
 
 def link_model(table: pa.Table) -> LinkModel:
