@@ -99,7 +99,13 @@ def outages_of_links(frames: Frames, down: Spans, unanswered: Numbers | None = N
     """The outages of each link; `down` is when each was reported so."""
     silent = silences(frames, unusual(frames) if unanswered is None else unanswered)
     quiet = down.where(~_asked(frames, down))
-    return _disjoint(Spans(*map(np.concatenate, zip(silent, quiet, strict=True))))
+    return _disjoint(
+        Spans(
+            np.concatenate((silent.link, quiet.link)),
+            np.concatenate((silent.from_s, quiet.from_s)),
+            np.concatenate((silent.to_s, quiet.to_s)),
+        )
+    )
 
 
 def unusual(frames: Frames) -> Numbers:
@@ -192,7 +198,7 @@ def _place(frames: Frames, link: Numbers, instants: Instants) -> Numbers:
 def _disjoint(spans: Spans) -> Spans:
     """The same time in spans that are sorted and do not touch (`core.intervals.disjoint`)."""
     order = np.lexsort((spans.to_s, spans.from_s, spans.link))
-    link, from_s, to_s = (part[order] for part in spans)
+    link, from_s, to_s = spans.link[order], spans.from_s[order], spans.to_s[order]
     if not link.size:
         return Spans(link, from_s, to_s)
     # Where each span stands among all by its end: later links stand higher, so the highest so far

@@ -134,7 +134,7 @@ def _lesson(spark: SparkSession, given: Input, progress: Progress) -> Lesson:
                 begin("links that fail together")
                 groups = group_numbers(patterns(watched.histories, given.slice_s).toArrow())
                 begin("predictions")
-                prediction = prediction_table(errors(series)).toPandas()
+                prediction: pd.DataFrame = prediction_table(errors(series)).toPandas()
     in_order = prediction.sort_values(["horizon", "mae_ms"], ignore_index=True)
     left_out = given.intake.quarantined if given.intake else ()
     return Lesson(model_rows(rows, groups, given.slice_s), in_order, given.slice_s, left_out)

@@ -92,17 +92,15 @@ def _pieces(patterns: pa.Table) -> Pieces:
     at = number.to_numpy() - pc.min(number).as_py()
     _, cell = np.unique(codes * (int(at.max()) + 1) + at, return_inverse=True)
     first = np.concatenate(([0], np.cumsum(lists.value_lengths().to_numpy())))
-    times = (piece.field(name).to_numpy() for name in ("from_s", "to_s"))
-    return Pieces(first, cell, *times, patterns["watched_s"].to_numpy())
+    from_s, to_s = (piece.field(name).to_numpy() for name in ("from_s", "to_s"))
+    return Pieces(first, cell, from_s, to_s, patterns["watched_s"].to_numpy())
 
 
 def _pairs(pieces: Pieces, down_s: Seconds) -> Iterator[tuple[Numbers, Numbers]]:
     """Pairs of patterns that could belong together, if they coincided wherever they share a cell;
     some at a time."""
-    lengths, flags = (
-        pieces.matrix(pieces.to_s - pieces.from_s),
-        pieces.matrix(np.ones(pieces.cell.size)),
-    )
+    lengths = pieces.matrix(pieces.to_s - pieces.from_s)
+    flags = pieces.matrix(np.ones(pieces.cell.size))
     work = np.cumsum(flags @ np.bincount(pieces.cell))
     by_cell, first = flags.T.tocsr(), 0
     while first < down_s.size:
@@ -146,7 +144,7 @@ def _both_s(pieces: Pieces, one: Numbers, other: Numbers) -> Seconds:
         pieces.from_s[mine], pieces.from_s[theirs]
     )
     shared = np.where(places[theirs] == wanted, np.maximum(both_s, 0.0), 0.0)
-    return np.bincount(pair, weights=shared, minlength=one.size)
+    return np.bincount(pair, weights=shared, minlength=one.size).astype(np.float64)
 
 
 def _merged(group: Numbers, one: Numbers, other: Numbers) -> Numbers:

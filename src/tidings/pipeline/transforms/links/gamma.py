@@ -64,8 +64,8 @@ def fitted(mean_s: Values, quantiles_s: Values) -> Fits:
         for old, new in zip(best, tried, strict=True):
             old[possible[better]] = new[better]
     constant = np.abs(quantiles_s - mean_s[:, np.newaxis]).max(axis=1) <= SAME * mean_s
-    for old, new in zip(best, (mean_s, 1.0, 0.0, 0.0), strict=True):
-        old[constant] = new[constant] if isinstance(new, np.ndarray) else new
+    best.shift_s[constant] = mean_s[constant]
+    best.shape[constant], best.scale_s[constant], best.distance[constant] = 1.0, 0.0, 0.0
     return best
 
 

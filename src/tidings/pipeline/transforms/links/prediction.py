@@ -199,4 +199,5 @@ def _least_absolute(pairs: SlicePairs, level_s: Values) -> Values:
         np.bincount(pairs.link, weights=np.abs(part * known_s - came_s), minlength=level_s.size)
         for part in KEPT
     ]
-    return KEPT[np.argmin(wrong_s, axis=0)]
+    best: Values = KEPT[np.argmin(wrong_s, axis=0)]
+    return best
