@@ -22,6 +22,7 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+from _processes import family_cpu_s
 from _report import Line, line, run
 from pyspark.sql import SparkSession
 
@@ -36,7 +37,6 @@ SCENARIO = Path(__file__).parents[1] / "scenarios" / "mesh20.toml"
 RUNS, CORES = 40, 2
 SECONDS, QUICK_SECONDS = 600.0, 60.0  # of publishing, in each run
 TARGET_RATIO = 0.65
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -110,22 +110,6 @@ def on_spark(spark: SparkSession, spec: Spec, out: Path) -> Cost:
     report = sweep(spec, out, lambda: spark, lambda done, points: None, points)
     assert report.ran == RUNS, report.failures
     return Cost(time.perf_counter() - started_at, family_cpu_s() - cpu_at)
-
-
-def family_cpu_s() -> float:
-    """Of this process and all that it has started: the JVM and the Python workers."""
-    parents, spent = {}, {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        process = int(entry.parent.name)
-        parents[process], spent[process] = int(fields[1]), int(fields[11]) + int(fields[12])
-    ours = {os.getpid()}
-    while found := {child for child, parent in parents.items() if parent in ours} - ours:
-        ours |= found
-    return sum(spent[process] for process in ours) / TICKS_PER_S
 
 
 def digests(out: Path) -> dict[str, str]:

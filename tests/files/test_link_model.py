@@ -5,11 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.link_models import a_link, a_model_file
+from support.link_models import a_link, a_model_file, model_table
 
 from tidings.core.errors import ConfigError
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.links.model import LearnedLink, model_table
+from tidings.core.links.model import LearnedLink
 from tidings.files.link_model import read_link_model
 
 

@@ -1,11 +1,14 @@
 """Link models made by hand, and the files they stand in."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import asdict
 
-from tidings.core.links.model import LearnedLink, model_table
+from tidings.core.links.model import LearnedLink, model_schema
 
 
 def a_link(source: str, target: str, **known: Any) -> LearnedLink:
@@ -22,6 +25,11 @@ def a_link(source: str, target: str, **known: Any) -> LearnedLink:
         "outages": 0,
     }
     return LearnedLink(source=source, target=target, **(usual | known))
+
+
+def model_table(links: Iterable[LearnedLink], slice_s: float) -> pa.Table:
+    """The links as they stand in a file."""
+    return pa.Table.from_pylist([asdict(link) for link in links], model_schema(slice_s))
 
 
 def a_model_file(path: Path, *links: LearnedLink, slice_s: float = 10.0) -> Path:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tidings.broker.settings import Settings
 from tidings.cli.options import Conf, Json, Master, spark_settings
+from tidings.cli.progress import step_progress
 from tidings.cli.screens.analysis import MOST_FILES
 from tidings.core.errors import ConfigError
 
@@ -60,8 +61,9 @@ def learn(
     if out.is_dir():
         raise ConfigError("--out", "file", str(out), "a file, such as weather.parquet")
     writable_folder(out.parent, "--out")
-    lesson = run_lesson(spark_session(master, "tidings learn", more), given)
-    write(lesson, out)
+    with step_progress(quiet or json, f"learn {measured.name}") as tell:
+        lesson = run_lesson(spark_session(master, "tidings learn", more), given, tell)
+        write(lesson, out)
     if json:
         print(msgspec.json.encode(_report(lesson, measured, out)).decode())
         return
@@ -78,37 +80,38 @@ def _report(lesson: Lesson, measured: Path, out: Path) -> dict[str, Any]:
         "input": str(measured),
         "written": str(out),
         "slice_s": lesson.slice_s,
-        "links": len(lesson.links),
-        "samples": sum(link.samples for link in lesson.links),
-        "groups": len(_groups(lesson)),
+        "links": lesson.model.num_rows,
+        "samples": _samples(lesson),
+        "groups": _groups(lesson),
         "unknown": _unknown(lesson),
         "quarantined": [msgspec.structs.asdict(one) for one in lesson.quarantined],
         "prediction": rows,
     }
 
 
-def _groups(lesson: Lesson) -> set[int]:
-    return {link.group for link in lesson.links if link.group is not None}
+def _samples(lesson: Lesson) -> int:
+    return int(lesson.model["samples"].to_numpy().sum())
+
+
+def _groups(lesson: Lesson) -> int:
+    return len(lesson.model["group"].unique().drop_null())
 
 
 def _unknown(lesson: Lesson) -> dict[str, dict[str, int]]:
     """What could not be learned, and why: for how many links."""
-    reasons: dict[str, dict[str, int]] = {}
-    for link in lesson.links:
-        for name, value in msgspec.structs.asdict(link).items():
-            if name.endswith("_reason") and value is not None:
-                of_one = reasons.setdefault(name.removesuffix("_reason"), {})
-                of_one[value] = of_one.get(value, 0) + 1
-    return reasons
+    unknown = {}
+    for name in lesson.model.column_names:
+        if name.endswith("_reason"):
+            counts = lesson.model[name].drop_null().value_counts().to_pylist()
+            unknown[name.removesuffix("_reason")] = {c["values"]: c["counts"] for c in counts}
+    return {what: reasons for what, reasons in unknown.items() if reasons}
 
 
 def _show(console: Console, lesson: Lesson, measured: Path) -> None:
     console.print(_prediction_table(lesson))
-    samples = sum(link.samples for link in lesson.links)
-    links, groups = len(lesson.links), len(_groups(lesson))
     console.print(
-        f"Learned {links:,} directed links from {samples:,} round trips of {measured}; "
-        f"{groups} groups of links fail together.",
+        f"Learned {lesson.model.num_rows:,} directed links from {_samples(lesson):,} round trips "
+        f"of {measured}; {_groups(lesson)} groups of links fail together.",
         soft_wrap=True,
     )
     for what, reasons in _unknown(lesson).items():

@@ -5,12 +5,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -39,6 +43,51 @@ def working(silent: bool, what: str) -> Iterator[None]:
         return
     with console.status(Text(what)):
         yield
+
+
+@contextmanager
+def step_progress(silent: bool, name: str) -> Iterator[Callable[[str, float], None]]:
+    """A bar with an estimate on a terminal, nothing elsewhere; it is told the step that begins, and
+    which part of all the work was done before."""
+    console = Console(stderr=True)
+    if silent or not console.is_terminal:
+        yield lambda step, part: None
+        return
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("gone,"),
+        _TimeLeft(),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(name, total=1.0)
+
+        def tell(step: str, part: float) -> None:
+            # Steps are few, so that a speed from step to step would be told late: here it is that
+            # of all that was done.
+            gone_s = bar.tasks[task].elapsed or 0.0
+            left_s = gone_s / part * (1.0 - part) if part else None
+            ends_at_s = None if left_s is None else gone_s + left_s
+            description = f"{name}: {step}"
+            bar.update(task, completed=part, description=description, ends_at_s=ends_at_s)
+
+        yield tell
+
+
+class _TimeLeft(ProgressColumn):
+    """By the pace of the steps that were done."""
+
+    def render(self, task: Task) -> Text:
+        ends_at_s = task.fields.get("ends_at_s")
+        if ends_at_s is None:
+            return Text("-:--:--", style="progress.remaining")
+        left_s = max(0.0, ends_at_s - (task.elapsed or 0.0))
+        return Text(str(timedelta(seconds=int(left_s))), style="progress.remaining")
 
 
 @contextmanager

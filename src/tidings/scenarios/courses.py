@@ -11,6 +11,7 @@ from tidings.core.errors import ConfigError, first_line
 from tidings.core.topology import Topology
 from tidings.files.link_model import read_link_model
 from tidings.scenarios.past_rows import read_past
+from tidings.sim.courses.explicit import with_explicit
 from tidings.sim.courses.link_course import AS_WRITTEN, Ends, LinkCourses
 from tidings.sim.courses.past import RoundTrips, past_courses
 from tidings.sim.scenario import Scenario
@@ -19,18 +20,21 @@ from tidings.sim.scenario import Scenario
 def courses_of(scenario: Scenario, overlay: Topology) -> LinkCourses:
     """The courses of the overlay's links that are known; the same for equal scenarios."""
     links, ends = scenario.links, tuple((link.a, link.b) for link in overlay.links)
-    if links.model:
-        # Here, because it brings SciPy, which takes longer to import than all the rest.
-        from tidings.sim.courses.learned import learned_courses
+    if not (links.model or links.replay):
+        return AS_WRITTEN
+    courses = _learned(scenario, overlay, ends) if links.model else _replayed(scenario, ends)
+    return with_explicit(courses, scenario.explicit)
 
-        place = (scenario.source or scenario.run.name, "links.model", links.model)
-        model = read_link_model(Path(scenario.folder) / links.model, *place[:2])
-        run = scenario.run
-        length_s = run.start_s + run.seconds + run.drain_s
-        return learned_courses(model, overlay.brokers, ends, scenario.draws(), length_s, place)
-    if links.replay:
-        return _replayed(scenario, ends)
-    return AS_WRITTEN
+
+def _learned(scenario: Scenario, overlay: Topology, ends: tuple[Ends, ...]) -> LinkCourses:
+    # Here, because it brings SciPy, which takes longer to import than all the rest.
+    from tidings.sim.courses.learned import learned_courses
+
+    run, links = scenario.run, scenario.links
+    place = (scenario.source or run.name, "links.model", links.model)
+    model = read_link_model(Path(scenario.folder) / links.model, *place[:2])
+    length_s = run.start_s + run.seconds + run.drain_s
+    return learned_courses(model, overlay.brokers, ends, scenario.draws(), length_s, place)
 
 
 def _replayed(scenario: Scenario, ends: tuple[Ends, ...]) -> LinkCourses:

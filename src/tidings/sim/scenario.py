@@ -199,6 +199,9 @@ class Scenario(_Table, frozen=True):
 
     source: str = ""  # the file it was read from
     folder: str = ""  # what file names in it are relative to
+    # What was set beside the file (--set, the grid of a sweep) of what a link's course may know:
+    # such a parameter holds whatever a model says.
+    explicit: tuple[str, ...] = ()
 
     def draws(self) -> Draws:
         return Draws(self.run.seed)

@@ -56,6 +56,8 @@ class Setup(Struct, frozen=True, dict=True):
         courses = sorted(self.courses.links.items())
         scenario = self.scenario
         links = replace(scenario.links, model="", replay="")  # as the courses say all
-        written = replace(scenario, source="", folder="", live=Live(), links=links)
+        plain = replace(scenario, source="", folder="", live=Live(), links=links)
+        written = msgspec.to_builtins(plain)
+        del written["explicit"]
         text = msgspec.json.encode((self.overlay, written, courses), order="sorted")
         return sha256(text).hexdigest()[:16]

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidings.core.intervals import Interval, disjoint
-from tidings.core.links.silences import outages, reported, within
+from tidings.core.links.silences import (
+    Frames,
+    outages,
+    outages_of_links,
+    reported,
+    reported_of_links,
+    within,
+    within_spans,
+)
 
 PROBES_AT = np.arange(0.0, 1000.0, 5.0)
 WATCHED = (0.0, 1000.0)
@@ -90,3 +98,51 @@ def test_disjoint_intervals_cover_the_same_instants_and_are_apart(given: list[In
     assert within(instants, found).tolist() == naive
     edges = [edge for interval in found for edge in interval]
     assert edges == sorted(set(edges))
+
+
+# ---- many links at once
+
+
+def reported_one_by_one(
+    at: list[float], up: list[bool], watched: Interval, settle_s: float = 5.0
+) -> list[Interval]:
+    """The same as `reported`, by walking along the reports."""
+    found: list[Interval] = []
+    down_at: float | None = None
+    for instant, is_up in sorted(zip(at, up, strict=True)):
+        if is_up and down_at is not None:
+            found.append((down_at, instant))
+        down_at = None if is_up else instant if down_at is None else down_at
+    if down_at is not None:
+        found.append((down_at, watched[1]))
+    inside = [(max(start, watched[0]), min(end, watched[1])) for start, end in found]
+    late_at = watched[1] - settle_s
+    return [(a, b) for a, b in inside if a < b and (a < late_at or b < watched[1])]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_links_that_are_looked_at_together_are_as_each_by_itself(seed: int) -> None:
+    drawn = np.random.default_rng(seed)
+    links = int(drawn.integers(1, 8))
+    sizes, reports = drawn.integers(1, 40, links), drawn.integers(0, 6, links)
+    first = np.concatenate(([0], np.cumsum(sizes)))
+    sent = [np.sort(drawn.uniform(0, 100, size)) for size in sizes]
+    heard = [drawn.random(size) < drawn.choice([0.3, 0.8, 1.0]) for size in sizes]
+    begin, end = np.array([at[0] for at in sent]), np.array([at[-1] + 8.0 for at in sent])
+    frames = Frames(first, np.concatenate(sent), np.concatenate(heard), begin, end)
+    at, up = drawn.integers(0, 110, reports.sum()).astype(float), drawn.random(reports.sum()) < 0.5
+    of = np.repeat(np.arange(links), reports)
+    down = reported_of_links(of, at, up, frames)
+    found = outages_of_links(frames, down)
+    inside = within_spans(frames, found)
+    for link in range(links):
+        watched = (float(begin[link]), float(end[link]))
+        mine = of == link
+        expected = reported_one_by_one(at[mine].tolist(), up[mine].tolist(), watched)
+        assert reported(at[mine].tolist(), up[mine].tolist(), watched) == expected
+        alone = outages(sent[link], heard[link], watched, expected)
+        together = found.where(found.link == link)
+        assert list(zip(together.from_s, together.to_s, strict=True)) == alone
+        assert list(disjoint(alone)) == alone
+        at_link = inside[first[link] : first[link + 1]]
+        assert at_link.tolist() == within(sent[link], alone).tolist()

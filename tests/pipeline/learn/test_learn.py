@@ -26,9 +26,15 @@ from tidings.pipeline.learn.job import Lesson, learn, write
 from tidings.pipeline.learn.measurements import checked_input
 from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.links.gamma import LEVELS, fitted
-from tidings.pipeline.transforms.links.groups import BETWEEN, numbered
 from tidings.pipeline.transforms.links.history import trace_histories
-from tidings.pipeline.transforms.links.prediction import EXPECTED, LAST, MEAN, TYPICAL, _of_link
+from tidings.pipeline.transforms.links.prediction import (
+    EXPECTED,
+    LAST,
+    MEAN,
+    TYPICAL,
+    errors_of_links,
+    persistence_of_links,
+)
 from tidings.pipeline.transforms.links.samples import changes, trace_samples
 from tidings.pipeline.transforms.links.spells import spells
 from tidings.scenarios.past_rows import read_past
@@ -354,26 +360,30 @@ def test_predictions_are_tried_on_what_was_held_back(of_table: Lesson, table: Pa
 # ---- the parts
 
 
-def series_of(values: np.ndarray) -> pd.DataFrame:
+def series_of(values: np.ndarray) -> pa.Table:
     count = len(values)
     columns = {"run": "r", "source": "a", "target": "b", "slice": range(count), "delay_s": values}
     columns |= {"level_s": values}
-    return pd.DataFrame(columns).assign(held_back=lambda frame: frame["slice"] >= 0.8 * count)
+    series = pd.DataFrame(columns).assign(held_back=lambda frame: frame["slice"] >= 0.8 * count)
+    return pa.Table.from_pandas(series)
 
 
 def test_the_model_predicts_fading_deviations_better_than_either_naive_one() -> None:
     drawn, values = chance(5), [0.0]
     for fresh in drawn.standard_normal(5000):
         values.append(0.6 * values[-1] + 0.8 * fresh)
-    rows = _of_link()(series_of(0.1 + 0.01 * np.array(values)))
+    series = series_of(0.1 + 0.01 * np.array(values))
+    rows = errors_of_links(series).to_pandas()
     squared = rows[rows["horizon"] == 1].set_index("predictor")["squared_s2"]
     assert squared[EXPECTED] < 0.85 * min(squared[LAST], squared[MEAN])
-    assert rows["persistence"].iloc[0] == pytest.approx(0.6, abs=0.05)
+    (lasting,) = persistence_of_links(series)["persistence"].to_pylist()
+    assert lasting == pytest.approx(0.6, abs=0.05)
 
 
 def test_a_link_with_one_slice_predicts_nothing() -> None:
-    rows = _of_link()(series_of(np.array([0.1])))
-    assert rows["count"].sum() == 0
+    series = series_of(np.array([0.1]))
+    assert errors_of_links(series).num_rows == 0
+    assert persistence_of_links(series)["persistence"].to_pylist() == [None]
 
 
 @given(st.floats(0.5, 20.0), st.floats(0.001, 0.1), st.floats(0.0, 0.2), st.integers(0, 2**32 - 1))
@@ -382,23 +392,17 @@ def test_a_fitted_gamma_keeps_the_mean_and_is_close(
 ) -> None:
     samples = shift_s + np.random.default_rng(seed).gamma(shape, scale_s, 3000)
     quantiles = np.quantile(samples, LEVELS)
-    fit = fitted(samples.mean(), quantiles)
-    assert fit is not None
-    assert fit.shift_s + fit.shape * fit.scale_s == pytest.approx(samples.mean())
-    assert 0 <= fit.shift_s <= quantiles.min()
-    assert fit.distance < 0.08
+    ((shift,), (fit_shape,), (scale,), (distance,)) = fitted(
+        samples.mean(keepdims=True), quantiles[np.newaxis]
+    )
+    assert shift + fit_shape * scale == pytest.approx(samples.mean())
+    assert 0 <= shift <= quantiles.min()
+    assert distance < 0.08
 
 
 def test_a_delay_that_never_changes_is_all_shift() -> None:
-    assert fitted(0.02, np.full(len(LEVELS), 0.02)) == (0.02, 1.0, 0.0, 0.0)
-
-
-def test_whoever_fails_with_one_of_a_group_belongs_to_it() -> None:
-    names = [BETWEEN.join(ends) for ends in ("ab", "bc", "cd", "xy", "yz")]
-    pairs = [(names[0], names[1]), (names[1], names[2]), (names[3], names[4])]
-    groups = numbered(pd.DataFrame(pairs, columns=["link", "other"]))
-    assert groups == {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1, ("x", "y"): 2, ("y", "z"): 2}
-    assert numbered(pd.DataFrame(columns=["link", "other"])) == {}
+    found = fitted(np.array([0.02]), np.full((1, len(LEVELS)), 0.02))
+    assert found == ([0.02], [1.0], [0.0], [0.0])
 
 
 # ---- what cannot be learned from

@@ -1,9 +1,10 @@
 """What few or odd measurements cannot tell is not learned from them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +12,8 @@ from pyspark.sql import SparkSession
 from scipy.stats import gamma, kstest
 
 from tidings.pipeline.transforms.links.delay import delay_figures, hourly
-from tidings.pipeline.transforms.links.gamma import LEVELS, Fit, fitted
-from tidings.pipeline.transforms.links.prediction import ENOUGH_PAIRS, _of_link
+from tidings.pipeline.transforms.links.gamma import LEVELS, fitted
+from tidings.pipeline.transforms.links.prediction import ENOUGH_PAIRS, persistence_of_links
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -22,9 +23,17 @@ DAY_S = 86_400.0
 # ---- the gamma
 
 
+class Fit(NamedTuple):
+    shift_s: float
+    shape: float
+    scale_s: float
+    distance: float
+
+
 def the_fit(samples: np.ndarray) -> Fit:
-    fit = fitted(float(samples.mean()), np.quantile(samples, LEVELS))
-    assert fit is not None
+    fits = fitted(samples.mean(keepdims=True), np.quantile(samples, LEVELS)[np.newaxis])
+    fit = Fit(*(values.item() for values in fits))
+    assert fit.shape > 0
     return fit
 
 
@@ -125,8 +134,8 @@ def test_a_pattern_takes_two_days_and_enough_round_trips_in_every_hour(
 
 def persistence_of(slices: np.ndarray, levels_s: np.ndarray, runs: np.ndarray) -> float | None:
     columns = {"run": runs, "source": "a", "target": "b", "slice": slices, "delay_s": levels_s}
-    series = pd.DataFrame(columns | {"level_s": levels_s, "held_back": False})
-    found: float | None = _of_link()(series)["persistence"].iloc[0]
+    series = pd.DataFrame(columns | {"level_s": levels_s}).sort_values(["run", "slice"])
+    (found,) = persistence_of_links(pa.Table.from_pandas(series))["persistence"].to_pylist()
     return found
 
 
@@ -162,3 +171,9 @@ def test_persistence_is_told_by_slices_that_follow_each_other(cells: list[Any]) 
     known_s, came_s = np.array(pairs).T - np.mean([came_s for _, came_s in pairs])
     expected = np.linalg.lstsq(known_s[:, np.newaxis], came_s, rcond=None)[0][0]
     assert found == pytest.approx(min(1.0, max(0.0, expected)), abs=1e-9)
+
+
+def test_a_delay_that_never_changes_does_not_last_however_it_is_rounded() -> None:
+    for level_s in np.random.default_rng(8).random(50):
+        steady = persistence_of(np.arange(400), np.full(400, level_s), np.full(400, "r"))
+        assert steady == 0.0

@@ -13,13 +13,12 @@ hour is accounted for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import isfinite
 from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 from msgspec import Struct
-from msgspec.structs import asdict, fields
+from msgspec.structs import fields
 
 from tidings.core.links.estimates import LinkEstimate
 
@@ -98,11 +97,6 @@ def model_schema(slice_s: float) -> pa.Schema:
     return pa.schema(columns, metadata=metadata)
 
 
-def model_table(links: Iterable[LearnedLink], slice_s: float) -> pa.Table:
-    """The links as they stand in a file."""
-    return pa.Table.from_pylist([asdict(link) for link in links], model_schema(slice_s))
-
-
 def link_model(table: pa.Table) -> LinkModel:
     """The model that a file's table is; a `ValueError` says what is wrong with it."""
     metadata = table.schema.metadata or {}
@@ -117,11 +111,15 @@ def link_model(table: pa.Table) -> LinkModel:
     schema = model_schema(slice_s)
     if missing := set(schema.names) - set(table.schema.names):
         raise ValueError(f"the column {min(missing)} is missing")
-    rows = table.select(schema.names).cast(schema).to_pylist()
-    links = [_checked(LearnedLink(**_of_tuples(row))) for row in rows]
+    links = [_checked(link) for link in learned_links(table.select(schema.names).cast(schema))]
     if not links:
         raise ValueError("there is no link in it")
     return LinkModel({(link.source, link.target): link for link in links}, slice_s)
+
+
+def learned_links(table: pa.Table) -> list[LearnedLink]:
+    """The rows of a table with exactly the columns of a model."""
+    return [LearnedLink(**_of_tuples(row)) for row in table.to_pylist()]
 
 
 def _checked(link: LearnedLink) -> LearnedLink:

@@ -10,8 +10,8 @@ found in their new place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -20,19 +20,21 @@ from msgspec import Struct
 from pyspark.sql import DataFrame, SparkSession
 
 from tidings.core.errors import ConfigError, TidingsError
-from tidings.core.links.model import LearnedLink, model_table
+from tidings.core.links.model import LearnedLink, learned_links
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.job import persisted
 from tidings.pipeline.file_retry import spark_error, with_file_retry
 from tidings.pipeline.learn.measurements import TABLE_COLUMNS, Input, InputKind, with_files
+from tidings.pipeline.learn.model_rows import figures, model_rows
 from tidings.pipeline.trace_frames import read_intake
+from tidings.pipeline.transforms.links.coincidence import group_numbers
 from tidings.pipeline.transforms.links.delay import (
     delay_figures,
     delays,
     hourly,
     with_levels,
 )
-from tidings.pipeline.transforms.links.groups import LEAST_OUTAGES, numbered, together
+from tidings.pipeline.transforms.links.groups import patterns
 from tidings.pipeline.transforms.links.history import (
     reliability,
     table_histories,
@@ -45,7 +47,6 @@ from tidings.pipeline.transforms.links.prediction import (
     slices,
 )
 from tidings.pipeline.transforms.links.samples import (
-    LINK,
     changes,
     table_samples,
     trace_samples,
@@ -54,16 +55,30 @@ from tidings.pipeline.transforms.links.spells import spells
 from tidings.pipeline.transforms.links.transfer import transfer
 from tidings.traces.intake import Quarantined
 
-SILENT = "no answer told a round trip"
+# What is done, one after the other, and which part of the work lies before it, as measured.
+STEPS = {
+    "round trips": 0.0,
+    "outages": 0.15,
+    "slices": 0.3,
+    "figures of links": 0.5,
+    "links that fail together": 0.8,
+    "predictions": 0.85,
+}
+Progress = Callable[[str, float], None]  # called with the step that begins, and the part before it
 
 
 class Lesson(Struct, frozen=True):
     """What was learned."""
 
-    links: list[LearnedLink]
+    model: pa.Table  # a row per link, as it stands in the file
     prediction: pd.DataFrame  # horizon, predictor, slices, mae_ms, rmse_ms
     slice_s: float
     quarantined: tuple[Quarantined, ...] = ()  # files that were not read
+
+    @property
+    def links(self) -> list[LearnedLink]:
+        """The rows one by one; of a large model, better look at its columns."""
+        return learned_links(self.model)
 
 
 class _Watched(Struct, frozen=True):
@@ -73,7 +88,11 @@ class _Watched(Struct, frozen=True):
     histories: DataFrame
 
 
-def learn(spark: SparkSession, given: Input) -> Lesson:
+def _in_silence(step: str, part: float) -> None:
+    """Nobody is told how far it is."""
+
+
+def learn(spark: SparkSession, given: Input, progress: Progress = _in_silence) -> Lesson:
     """All that the input tells of its links."""
     purpose = "learn from"
     if given.intake is not None:
@@ -81,36 +100,44 @@ def learn(spark: SparkSession, given: Input) -> Lesson:
             given.path,
             given.intake,
             purpose,
-            lambda intake: _lesson(spark, with_files(given, intake)),
+            lambda intake: _lesson(spark, with_files(given, intake), progress),
         )
     try:
-        return _lesson(spark, given)
+        return _lesson(spark, given, progress)
     except TidingsError:
         raise
     except Exception as error:
         raise spark_error(purpose, given.path, error) from error
 
 
-def _lesson(spark: SparkSession, given: Input) -> Lesson:
+def _lesson(spark: SparkSession, given: Input, progress: Progress) -> Lesson:
+    def begin(step: str) -> None:
+        progress(step, STEPS[step])
+
+    begin("round trips")
     watched = _watched(spark, given)
-    lossy = given.kind == "traces"
     with persisted(watched.samples), persisted(watched.histories):
         pace = transfer(watched.samples)
         one_way = delays(watched.samples, pace)
         with persisted(one_way), persisted(_hours(one_way, given.kind)) as hours:
             _check_answers(one_way, given.path)
+            begin("outages")
+            watched.histories.count()
+            begin("slices")
             known = with_levels(one_way, hours)
-            tried = errors(slices(known, given.slice_s, given.hold_back))
-            with persisted(tried):
-                # every link that was asked has a row, whether it ever answered or not
-                parts = [delay_figures(known), pace, hours, persistence(tried)]
-                rows = collected(_joined(reliability(watched.histories, lossy), parts))
-                groups = numbered(collected(together(watched.histories, given.slice_s)))
-                prediction = collected(prediction_table(tried))
-    links = [_learned(row, groups, given.kind) for row in _records(rows)]
+            with persisted(slices(known, given.slice_s, given.hold_back)) as series:
+                series.count()
+                begin("figures of links")
+                parts = [delay_figures(known), pace, hours, persistence(series)]
+                of_links = reliability(watched.histories, lossy=given.kind == "traces")
+                rows = figures(of_links, parts, given.kind).toArrow()
+                begin("links that fail together")
+                groups = group_numbers(patterns(watched.histories, given.slice_s).toArrow())
+                begin("predictions")
+                prediction: pd.DataFrame = prediction_table(errors(series)).toPandas()
     in_order = prediction.sort_values(["horizon", "mae_ms"], ignore_index=True)
     left_out = given.intake.quarantined if given.intake else ()
-    return Lesson(links, in_order, given.slice_s, left_out)
+    return Lesson(model_rows(rows, groups, given.slice_s), in_order, given.slice_s, left_out)
 
 
 def _watched(spark: SparkSession, given: Input) -> _Watched:
@@ -125,7 +152,7 @@ def _watched(spark: SparkSession, given: Input) -> _Watched:
 
 
 def _check_answers(delays: DataFrame, path: Path) -> None:
-    if delays.isEmpty():
+    if not delays.count():  # counted, so that all of them are at hand from now on
         accepted = "measurements: probes or messages that were answered"
         raise ConfigError(str(path), "answers", 0, accepted)
 
@@ -135,53 +162,6 @@ def _hours(delays: DataFrame, kind: InputKind) -> DataFrame:
     return hourly(delays if kind == "traces" else delays.limit(0))
 
 
-def collected(frame: DataFrame) -> pd.DataFrame:
-    """A small table, on this machine."""
-    table: pd.DataFrame = frame.toPandas()
-    return table
-
-
-def _joined(links: DataFrame, parts: list[DataFrame]) -> DataFrame:
-    for part in parts:
-        links = links.join(part, list(LINK), "left")
-    return links.orderBy(*LINK)
-
-
-def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Each row without what is absent."""
-    table = pa.Table.from_pandas(rows, preserve_index=False).to_pylist()
-    return [{n: v for n, v in row.items() if v is not None and v == v} for row in table]
-
-
-def _learned(
-    row: dict[str, Any], groups: dict[tuple[str, str], int], kind: InputKind
-) -> LearnedLink:
-    """A row of the model; counts are whole numbers again, and what is absent has its reason."""
-    row["samples"] = int(row.get("samples", 0))
-    row["outages"] = int(row["outages"]) if "outages" in row else None
-    if not row["samples"]:
-        row |= dict.fromkeys(("delay_reason", "persistence_reason", "hourly_reason"), SILENT)
-    if "hourly_factors" in row:
-        row["hourly_factors"] = tuple(row["hourly_factors"])
-    if kind == "table":
-        row["transfer_reason"] = "a table of round trips has no sizes"
-        row["hourly_reason"] = "a table of round trips has no clock"
-    elif "transfer_mean_s_per_kilobyte" not in row:
-        row.setdefault("transfer_reason", "no message was acknowledged")
-    a, b = sorted((row["source"], row["target"]))
-    group = groups.get((a, b))
-    return LearnedLink(**row, group=group, group_reason=_ungrouped(group, row["outages"] or 0))
-
-
-def _ungrouped(group: int | None, outages: int) -> str | None:
-    if group is not None:
-        return None
-    if outages < LEAST_OUTAGES:
-        return f"fewer than {LEAST_OUTAGES} outages were seen"
-    return "its outages do not coincide with those of another link"
-
-
 def write(lesson: Lesson, out: Path) -> Path:
     """The model as one file, which is whole or not there."""
-    table = model_table(lesson.links, lesson.slice_s)
-    return replaced(out, lambda draft: pq.write_table(table, draft, compression="zstd"))
+    return replaced(out, lambda draft: pq.write_table(lesson.model, draft, compression="zstd"))

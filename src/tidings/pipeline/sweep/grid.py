@@ -36,7 +36,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from tidings.core.document import changed, convert
+from tidings.core.document import convert
 from tidings.core.errors import ConfigError
 from tidings.files.toml import read_toml
 from tidings.pipeline.sweep.parameters import MAX_POINTS, Setting, parse_grid, parse_setting
@@ -150,7 +150,7 @@ def _setup(
     setting = parameters.get("setting")
     swept = {name: value for name, value in parameters.items() if name != "setting"}
     try:
-        return set_up(parse(changed(document, changes | swept), *_place(spec)))
+        return set_up(parse(document, *_place(spec), changes | swept))
     except ConfigError as error:
         field, value = "grid", dict(parameters)
         if parameter := _culprit(error.field, swept):

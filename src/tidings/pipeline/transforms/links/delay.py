@@ -26,9 +26,9 @@ from tidings.pipeline.transforms.links.transfer import ALIKE, FEW
 
 ENOUGH_ROUND_TRIPS = 20  # for a distribution, and for the mean of an hour
 HOUR_S, DAY_S = 3600, 86_400
-FIT_TYPE = (
-    "source string, target string, delay_shift_s double, delay_shape double, "
-    "delay_scale_s double, delay_fit_distance double"
+FIGURE_TYPE = (
+    "source string, target string, samples long, delay_mean_s double, delay_variance_s2 double, "
+    "delay_shift_s double, delay_shape double, delay_scale_s double, delay_fit_distance double"
 )
 
 
@@ -63,29 +63,19 @@ def with_levels(delays: DataFrame, hourly: DataFrame) -> DataFrame:
 def delay_figures(levels: DataFrame) -> DataFrame:
     """One row per link: samples, mean and variance of delays, the gamma of levels, or the reason
     why there is none."""
+    many = F.count("*") >= ENOUGH_ROUND_TRIPS
     plain = levels.groupBy(*LINK).agg(
         F.count("*").alias("samples"),
         F.avg("delay_s").alias("delay_mean_s"),
         F.coalesce(F.var_samp("delay_s"), F.lit(0.0)).alias("delay_variance_s2"),
         F.avg("level_s").alias("mean_s"),
-        F.percentile_approx("level_s", list(LEVELS)).alias("quantiles_s"),
+        F.when(many, F.percentile_approx("level_s", list(LEVELS))).alias("quantiles_s"),
     )
-    fits = plain.where(F.col("samples") >= ENOUGH_ROUND_TRIPS).mapInPandas(with_fits, FIT_TYPE)
     few = F.col("samples") < ENOUGH_ROUND_TRIPS
     reason = F.when(few, f"fewer than {ENOUGH_ROUND_TRIPS} round trips: no distribution").when(
         F.col("delay_shape").isNull(), "nearly all round trips are alike, few are not: no gamma"
     )
-    return plain.join(fits, list(LINK), "left").select(
-        *LINK,
-        "samples",
-        "delay_mean_s",
-        "delay_variance_s2",
-        "delay_shift_s",
-        "delay_shape",
-        "delay_scale_s",
-        "delay_fit_distance",
-        reason.alias("delay_reason"),
-    )
+    return plain.mapInArrow(with_fits, FIGURE_TYPE).withColumn("delay_reason", reason)
 
 
 def hourly(delays: DataFrame) -> DataFrame:

@@ -23,39 +23,45 @@ other tell it: after a gap less is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidings.pipeline.transforms.links.samples import LINK
+from tidings.pipeline.transforms.links.whole_groups import group_starts, in_groups, over_groups
 
 HORIZONS = (1, 10)  # slices
 LAST, MEAN, EXPECTED, TYPICAL = "last value", "mean", "model: expected", "model: typical"
 KEPT = np.linspace(0.0, 1.0, 21)  # candidates of the typical model
 LEAST_PAIRS = 2  # to try a prediction
 ENOUGH_PAIRS = 20  # for a persistence
-ERROR_TYPE = (
-    "source string, target string, horizon int, predictor string, persistence double, "
-    "count long, absolute_s double, squared_s2 double"
-)
+ROUNDING = 1e-12  # relative: a delay that never changes deviates from its mean by less
+ERROR_TYPE = "horizon int, predictor string, count long, absolute_s double, squared_s2 double"
+PERSISTENCE_TYPE = "source string, target string, persistence double"
 Values = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
 
 
 class SlicePairs(NamedTuple):
-    """What was known, what came so many slices later, and whether that is held back."""
+    """Of many links: what was known, and what came so many slices later."""
 
+    link: Numbers
     known_s: Values
     came_s: Values
-    held_back: npt.NDArray[np.bool_]
+
+    def where(self, wanted: Flags) -> SlicePairs:
+        return SlicePairs(self.link[wanted], self.known_s[wanted], self.came_s[wanted])
 
 
 def slices(delays: DataFrame, slice_s: float, hold_back: float) -> DataFrame:
-    """The delay of each slice: run, source, target, slice, delay_s, level_s, held_back."""
+    """The delay of each slice: run, source, target, slice, delay_s, level_s, held_back; those of a
+    link lie together, in the order of time."""
     number = F.floor(F.col("sent_at") / slice_s).cast("long")
     series = delays.groupBy("run", *LINK, number.alias("slice")).agg(
         F.avg("delay_s").alias("delay_s"), F.avg("level_s").alias("level_s")
@@ -64,13 +70,14 @@ def slices(delays: DataFrame, slice_s: float, hold_back: float) -> DataFrame:
     kept = F.floor((F.col("last") - F.col("first") + 1) * (1 - hold_back))
     held_back = F.col("slice") >= F.col("first") + kept
     joined = series.join(F.broadcast(runs), "run").withColumn("held_back", held_back)
-    return joined.select("run", *LINK, "slice", "delay_s", "level_s", "held_back")
+    columns = joined.select("run", *LINK, "slice", "delay_s", "level_s", "held_back")
+    return in_groups(columns, LINK, ("run", "slice"))
 
 
 def errors(series: DataFrame) -> DataFrame:
-    """One row per link, horizon and predictor (`ERROR_TYPE`): sums over the held-back slices, and
-    the link's persistence over all slices."""
-    return series.groupBy(*LINK).applyInPandas(_of_link(), ERROR_TYPE)
+    """Sums of errors over the held-back slices (`ERROR_TYPE`); several rows per horizon and
+    predictor, each of many links."""
+    return over_groups(series, LINK, errors_of_links, ERROR_TYPE)
 
 
 def prediction_table(errors: DataFrame) -> DataFrame:
@@ -88,78 +95,109 @@ def prediction_table(errors: DataFrame) -> DataFrame:
     )
 
 
-def persistence(errors: DataFrame) -> DataFrame:
+def persistence(series: DataFrame) -> DataFrame:
     """One row per link: the part of a deviation that is left after one slice, or the reason."""
     few = f"fewer than {ENOUGH_PAIRS} slices with a delay follow one with a delay"
-    known = errors.groupBy(*LINK).agg(F.max("persistence").alias("persistence"))
+    known = over_groups(series, LINK, persistence_of_links, PERSISTENCE_TYPE)
     reason = F.when(F.col("persistence").isNull(), few).alias("persistence_reason")
     return known.select(*LINK, "persistence", reason)
 
 
-def _of_link() -> Callable[[pd.DataFrame], pd.DataFrame]:
-    def of_link(series: pd.DataFrame) -> pd.DataFrame:
-        ends = tuple(series[name].iloc[0] for name in LINK)
-        by_run = [run for _, run in series.sort_values("slice").groupby("run", sort=True)]
-        learned = series.loc[~series["held_back"], "delay_s"].to_numpy()
-        lasting = _persistence(by_run)
-        rows = [
-            (*ends, horizon, predictor, lasting, e.size, np.abs(e).sum(), (e**2).sum())
-            for horizon in HORIZONS
-            for predictor, e in _tried(_pairs(by_run, horizon), learned)
-        ] or [(*ends, HORIZONS[0], LAST, lasting, 0, 0.0, 0.0)]
-        names = ("horizon", "predictor", "persistence", "count", "absolute_s", "squared_s2")
-        return pd.DataFrame(rows, columns=[*LINK, *names])
-
-    return of_link
+def errors_of_links(series: pa.Table) -> pa.RecordBatch:
+    """For `over_groups`: the rows of `errors`, of all these links together."""
+    rows = [
+        (horizon, predictor, wrong_s.size, np.abs(wrong_s).sum(), (wrong_s**2).sum())
+        for horizon in HORIZONS
+        for predictor, wrong_s in _tried(series, horizon)
+        if wrong_s.size
+    ]
+    names = [column.split()[0] for column in ERROR_TYPE.split(", ")]
+    types = [pa.int32(), pa.string(), pa.int64(), pa.float64(), pa.float64()]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    return pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)
 
 
-def _pairs(runs: list[pd.DataFrame], horizon: int) -> SlicePairs:
-    """Every slice with the last one that was known so many slices before."""
-    found = [_pairs_of_run(run, horizon) for run in runs]
-    return SlicePairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+def persistence_of_links(series: pa.Table) -> pa.RecordBatch:
+    """For `over_groups`: told by every slice and the next one; those before and after a gap are no
+    pair."""
+    link, links = _numbers(series, LINK)
+    run, _ = _numbers(series, (*LINK, "run"))
+    levels_s, at = series["level_s"].to_numpy(), series["slice"].to_numpy()
+    next_ = np.flatnonzero((np.diff(run) == 0) & (np.diff(at) == 1))
+    pairs = SlicePairs(link[next_], levels_s[next_], levels_s[next_ + 1])
+    count = np.bincount(pairs.link, minlength=links)
+    kept = _least_squares(pairs, _means(pairs.link, pairs.came_s, links))
+    told = pa.array(kept, mask=count < ENOUGH_PAIRS)
+    ends = series.select(LINK).take(group_starts(series, LINK)).combine_chunks().to_batches()[0]
+    return ends.append_column("persistence", told)
 
 
-def _pairs_of_run(run: pd.DataFrame, horizon: int) -> SlicePairs:
-    at, delay_s = run["slice"].to_numpy(), run["delay_s"].to_numpy()
-    known = np.searchsorted(at, at - horizon, side="right") - 1
-    has = known >= 0
-    return SlicePairs(delay_s[known[has]], delay_s[has], run["held_back"].to_numpy(bool)[has])
-
-
-def _tried(pairs: SlicePairs, learned_s: Values) -> Iterator[tuple[str, Values]]:
-    """The errors of each predictor on what was held back."""
-    held = pairs.held_back
-    train = SlicePairs(pairs.known_s[~held], pairs.came_s[~held], held[~held])
-    if train.came_s.size < LEAST_PAIRS:
-        return
-    known_s, came_s = pairs.known_s[held], pairs.came_s[held]
-    mean_s, median_s = float(learned_s.mean()), float(np.median(learned_s))
-    keep = _least_squares(train.known_s, train.came_s, mean_s)
-    typically = _least_absolute(train.known_s, train.came_s, median_s)
+def _tried(series: pa.Table, horizon: int) -> Iterator[tuple[str, Values]]:
+    """The errors of each predictor on what was held back, of all links with enough to learn."""
+    link, links = _numbers(series, LINK)
+    delay_s, held_back = series["delay_s"].to_numpy(), series["held_back"].to_numpy()
+    known, came = _pairs(series, horizon)
+    pairs, held = SlicePairs(link[came], delay_s[known], delay_s[came]), held_back[came]
+    train = pairs.where(~held)
+    enough = np.bincount(train.link, minlength=links) >= LEAST_PAIRS
+    learned, tried = ~held_back, pairs.where(held & enough[pairs.link])
+    mean_s = _means(link[learned], delay_s[learned], links)
+    median_s = _medians(link[learned], delay_s[learned], links)
+    keep, typically = _least_squares(train, mean_s), _least_absolute(train, median_s)
+    of, known_s, came_s = tried
     yield LAST, known_s - came_s
-    yield MEAN, mean_s - came_s
-    yield EXPECTED, mean_s + keep * (known_s - mean_s) - came_s
-    yield TYPICAL, median_s + typically * (known_s - median_s) - came_s
+    yield MEAN, mean_s[of] - came_s
+    yield EXPECTED, mean_s[of] + keep[of] * (known_s - mean_s[of]) - came_s
+    yield TYPICAL, median_s[of] + typically[of] * (known_s - median_s[of]) - came_s
 
 
-def _persistence(runs: list[pd.DataFrame]) -> float | None:
-    """Told by every slice and the next one; those before and after a gap are no pair."""
-    following = [np.diff(run["slice"].to_numpy()) == 1 for run in runs]
-    levels_s = [run["level_s"].to_numpy() for run in runs]
-    known_s = np.concatenate([s[:-1][f] for s, f in zip(levels_s, following, strict=True)])
-    came_s = np.concatenate([s[1:][f] for s, f in zip(levels_s, following, strict=True)])
-    if came_s.size < ENOUGH_PAIRS:
-        return None
-    return _least_squares(known_s, came_s, float(came_s.mean()))
+def _pairs(series: pa.Table, horizon: int) -> tuple[Numbers, Numbers]:
+    """Each slice (the second) with the last one of its run that was known so long before."""
+    run, _ = _numbers(series, (*LINK, "run"))
+    at = series["slice"].to_numpy()
+    at = at - at.min()
+    place = run * (int(at.max()) + horizon + 1) + at  # rising, and runs are a horizon apart
+    known = np.searchsorted(place, place - horizon, side="right") - 1
+    came = np.flatnonzero((known >= 0) & (run[known] == run))
+    return known[came], came
 
 
-def _least_squares(known_s: Values, came_s: Values, level_s: float) -> float:
-    known_s, came_s = known_s - level_s, came_s - level_s
-    square = float((known_s**2).sum())
-    return float(np.clip((known_s * came_s).sum() / square, 0.0, 1.0)) if square > 0 else 0.0
+def _numbers(series: pa.Table, keys: tuple[str, ...]) -> tuple[Numbers, int]:
+    """The number of each row's group, and how many there are."""
+    starts = group_starts(series, keys)
+    return np.repeat(np.arange(starts.size), np.diff(starts, append=series.num_rows)), starts.size
 
 
-def _least_absolute(known_s: Values, came_s: Values, level_s: float) -> float:
-    known_s, came_s = known_s - level_s, came_s - level_s
-    wrong_s = np.abs(KEPT[:, np.newaxis] * known_s - came_s).sum(axis=1)
-    return float(KEPT[wrong_s.argmin()])
+def _means(link: Numbers, values: Values, links: int) -> Values:
+    count = np.bincount(link, minlength=links)
+    return np.bincount(link, weights=values, minlength=links) / np.maximum(count, 1)
+
+
+def _medians(link: Numbers, values: Values, links: int) -> Values:
+    values = values[np.lexsort((values, link))]
+    count = np.bincount(link, minlength=links)
+    first = np.cumsum(count) - count
+    padded = np.append(values, 0.0)  # of links without values there is none
+    low, high = padded[first + (np.maximum(count, 1) - 1) // 2], padded[first + count // 2]
+    medians: Values = (low + high) / 2
+    return medians
+
+
+def _least_squares(pairs: SlicePairs, level_s: Values) -> Values:
+    """Of each link: the part of a deviation that is kept."""
+    known_s, came_s = pairs.known_s - level_s[pairs.link], pairs.came_s - level_s[pairs.link]
+    known_s = np.where(np.abs(known_s) > ROUNDING * level_s[pairs.link], known_s, 0.0)
+    square = np.bincount(pairs.link, weights=known_s**2, minlength=level_s.size)
+    product = np.bincount(pairs.link, weights=known_s * came_s, minlength=level_s.size)
+    kept: Values = np.clip(product / np.where(square > 0, square, 1.0), 0.0, 1.0)
+    return kept
+
+
+def _least_absolute(pairs: SlicePairs, level_s: Values) -> Values:
+    known_s, came_s = pairs.known_s - level_s[pairs.link], pairs.came_s - level_s[pairs.link]
+    wrong_s = [
+        np.bincount(pairs.link, weights=np.abs(part * known_s - came_s), minlength=level_s.size)
+        for part in KEPT
+    ]
+    best: Values = KEPT[np.argmin(wrong_s, axis=0)]
+    return best
