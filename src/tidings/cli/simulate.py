@@ -129,6 +129,8 @@ def _origin_of_links(setup: Setup) -> str:
 def _show(setup: Setup, figures: Summary, result: Result, traces: Path | None) -> None:
     scenario = setup.scenario
     table = Table(title=f"{scenario.run.name}: {scenario.broker.strategy}", show_header=False)
+    table.add_column()
+    table.add_column(no_wrap=True)  # a narrow screen folds the names, and cuts no number
     for name, value in (
         ("publications", f"{figures.publications:,}"),
         ("to subscribers", f"{figures.expected:,}"),
@@ -152,6 +154,9 @@ def _show(setup: Setup, figures: Summary, result: Result, traces: Path | None) -
     for warning in result.warnings:
         console.print(warning, style="yellow")
     if traces:
-        console.print(f"Trace rows are in {traces}. Next: tidings analyse {traces}")
+        console.print(f"Trace rows are in {traces}. Next: tidings analyse {traces}", soft_wrap=True)
     else:
-        console.print("Next: the same with --strategy r-tree, or --traces FOLDER to keep the rows")
+        console.print(
+            "Next: the same with --strategy r-tree, or --traces FOLDER to keep the rows",
+            soft_wrap=True,
+        )

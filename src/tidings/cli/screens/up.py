@@ -10,8 +10,8 @@ import msgspec
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
+from tidings.cli.screens.sheet import Sheet
 from tidings.cli.screens.tables import metrics_table
 from tidings.live.clock import Clock
 from tidings.testbed.overlay import Overlay
@@ -30,19 +30,24 @@ class Outcome(msgspec.Struct, frozen=True):
 def show_brokers(console: Console, plan: Plan, overlay: Overlay) -> None:
     """Where every broker listens, and what to type to see a message travel."""
     host = plan.scenario.live.host
-    table = Table(title=f"{plan.scenario.run.name}: {len(overlay.brokers)} brokers on {host}")
-    for column in ("broker", "MQTT port", "links to"):
-        table.add_column(column)
+    sheet = Sheet(f"{plan.scenario.run.name}: {len(overlay.brokers)} brokers on {host}")
+    sheet.add_texts("broker")
+    sheet.add_numbers("MQTT port")
+    sheet.add_texts("links to")
     for name, broker in overlay.brokers.items():
         links = ", ".join(neighbour.name for neighbour in broker.config.neighbour)
-        table.add_row(name, str(broker.mqtt_port), links)
-    console.print(table)
+        sheet.add_row(name, str(broker.mqtt_port), links)
+    console.print(sheet)
     brokers = list(overlay.brokers)
     first, last = brokers[0], brokers[-1]
     here, there = overlay.brokers[first].mqtt_port, overlay.brokers[last].mqtt_port
     console.print(f"While it runs, listen at {last} and speak at {first}, in two other terminals:")
-    console.print(f"  mosquitto_sub -h {host} -p {there} -t 'hello/#' -v", highlight=False)
-    console.print(f"  mosquitto_pub -h {host} -p {here} -t hello/world -m hi", highlight=False)
+    console.print(
+        f"  mosquitto_sub -h {host} -p {there} -t 'hello/#' -v", highlight=False, soft_wrap=True
+    )
+    console.print(
+        f"  mosquitto_pub -h {host} -p {here} -t hello/world -m hi", highlight=False, soft_wrap=True
+    )
 
 
 def report(plan: Plan, outcome: Outcome, tables: dict[str, pa.Table]) -> dict[str, Any]:
@@ -75,8 +80,8 @@ def show_result(
         console.print(metrics_table(title, rows, ("subscription", "messages")))
     elif not outcome.lost_trace_rows:
         console.print("Nobody published anything that somebody had subscribed to.")
-    console.print(f"Trace rows of run {plan.run} are in {plan.traces}.")
-    console.print(f"Next: tidings analyse {plan.traces}", highlight=False)
+    console.print(f"Trace rows of run {plan.run} are in {plan.traces}.", soft_wrap=True)
+    console.print(f"Next: tidings analyse {plan.traces}", highlight=False, soft_wrap=True)
 
 
 class RunProgress:
