@@ -20,6 +20,8 @@ from tidings.cli.exit_codes import FAILED, INTERRUPTED
 from tidings.cli.options import Json
 from tidings.cli.screens.up import Outcome, RunProgress, report, show_brokers, show_result
 from tidings.live.clock import wall_clock
+from tidings.live.config import check_strategies
+from tidings.sim.scenario import Scenario
 from tidings.testbed.plan import Plan, plan
 from tidings.testbed.processes import BrokerDied
 from tidings.testbed.run import LiveRun
@@ -56,7 +58,8 @@ def up(
     after --seconds of publishing (or run.seconds of the file), or with Ctrl-C, and prints what each
     subscriber got.
     """
-    setup = choose(scenario, change, strategy, None, FOREVER_S if forever else seconds)
+    lasting_s = FOREVER_S if forever else seconds
+    setup = choose(scenario, change, strategy, None, lasting_s, check=_check_live)
     chosen = setup.scenario
     run = f"{chosen.run.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     console = Console(quiet=quiet or json)
@@ -78,6 +81,10 @@ def up(
         )
     if problems or outcome.lost_trace_rows:
         raise typer.Exit(FAILED)
+
+
+def _check_live(scenario: Scenario) -> None:
+    check_strategies(scenario.broker, scenario.policy, scenario.source)
 
 
 async def _run(planned: Plan, endless: bool, with_traffic: bool, console: Console) -> Outcome:

@@ -10,6 +10,7 @@ import msgspec
 
 from tidings.core.document import changed, convert, value_at
 from tidings.core.errors import ConfigError
+from tidings.files.document_kinds import check_kind
 from tidings.files.toml import read_toml
 from tidings.sim.scenario import Scenario
 
@@ -28,10 +29,11 @@ def load(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:
 
 def parse(document: Mapping[str, Any], source: str, folder: str) -> Scenario:
     """The scenario that a document describes."""
+    check_kind(document, "a scenario", source)
     for name, accepted in NOT_IN_A_FILE.items():
         if (value := value_at(document, name)) is not None:
             raise ConfigError(source, name, value, accepted)
-    scenario = convert(document, Scenario, source)
+    scenario = convert(document, Scenario, source, NOT_IN_A_FILE)
     scenario = msgspec.structs.replace(scenario, source=source, folder=folder)
     scenario.settings()
     return scenario

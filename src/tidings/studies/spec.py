@@ -27,7 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.document import convert
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, one_of
 from tidings.files.toml import read_toml
 from tidings.pipeline.analyse.question import Question
 from tidings.pipeline.sweep.grid import Spec, read_spec
@@ -108,7 +108,7 @@ def find_study(name: str) -> Path:
     known = study_files()
     if name not in known:
         folder = next(iter(known.values())).parent
-        accepted = f"one of {', '.join(known)} (in {folder}), or the path of a TOML file"
+        accepted = one_of(known, name, f"the path of a TOML file, or (in {folder}) one of")
         raise ConfigError("study", "name", name, accepted)
     return known[name]
 
