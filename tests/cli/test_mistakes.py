@@ -73,7 +73,7 @@ NOT_THERE = "No such file or directory"
 
 def test_a_file_or_folder_that_is_not_there_is_said_to_be(scenario: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
-    for command in ("simulate", "up", "broker", "sweep", "analyse", "compact"):
+    for command in ("broker", "sweep", "analyse", "compact"):
         assert tidings(command, f"{gone}.toml") == f"tidings: {gone}.toml: {NOT_THERE}.\n"
     for command in (("learn", "--out", tmp_path / "x.parquet"), ("watch", "--once")):
         assert tidings(command[0], gone, *command[1:]) == f"tidings: {gone}: {NOT_THERE}.\n"

@@ -39,7 +39,7 @@ def of_broker(document: dict[str, Any]) -> str:
         ({"topology": {"kind": "full-mesh", "borkers": 3}}, "brokers"),
         ({"policy": [{"topic": "a", "deadline": 3}]}, "deadline_ms"),
         ({"policy": [{"topic": "a", "strategy": "dtree"}]}, "d-tree"),
-        ({"faults": {"schedule": [{"broker": "b1", "from_s": 1, "to_s": 2}]}}, "b01"),
+        ({"faults": {"schedule": [{"broker": "B07", "from_s": 1, "to_s": 2}]}}, "b07"),
     ],
 )
 def test_a_misspelt_name_in_a_scenario_is_met_with_the_one_meant(

@@ -122,7 +122,7 @@ def test_the_folder_here_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_where_it_looked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tidings.studies.spec.__file__", str(tmp_path / "a/b/c/d.py"))
+    monkeypatch.setattr("tidings.files.packaged.PACKAGE", tmp_path / "a" / "b")
     with pytest.raises(ConfigError, match=rf"looked in {tmp_path}/studies and {tmp_path}/studies"):
         find_study("trees")
 

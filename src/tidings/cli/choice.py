@@ -13,11 +13,15 @@ import typer
 
 from tidings.core.document import culprit
 from tidings.core.errors import ConfigError, FileError
+from tidings.scenarios.find import find_scenario
 from tidings.scenarios.read import load
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario
 from tidings.sim.setup import Setup
 
+ScenarioName = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A file, or the name of one that is packaged")
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -36,7 +40,7 @@ OPTIONS = {
 
 
 def choose(
-    scenario: Path,
+    scenario: str,
     settings: Sequence[str] | None,
     strategy: str = "",
     seed: int | None = None,
@@ -45,8 +49,8 @@ def choose(
     replay: Path | None = None,
     check: Callable[[Scenario], None] = lambda scenario: None,
 ) -> Setup:
-    """The scenario in a file with some parameters replaced, set up. `check` may refuse it too; a
-    fault is that of the option, if it was an option that brought it in."""
+    """The scenario of this file or name, with some parameters replaced, set up. `check` may refuse
+    it too. A fault that an option brought in is said to be the option's."""
     changes = dict(_parsed(setting) for setting in settings or ())
     named = {"--strategy": strategy or None, "--seed": seed, "--seconds": seconds}
     # Files named on the command line are relative to where it is typed, not to the scenario.
@@ -56,7 +60,7 @@ def choose(
         named[option] = None if path is None else str(path.absolute())
     changes |= {OPTIONS[name]: value for name, value in named.items() if value is not None}
     try:
-        chosen = load(scenario, changes)
+        chosen = load(find_scenario(scenario), changes)
         check(chosen)
         return set_up(chosen)
     except ConfigError as error:

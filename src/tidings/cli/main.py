@@ -58,8 +58,8 @@ app = typer.Typer(
     help="""Publish/subscribe that keeps its promises about time.
 
     \b
-    See it run:      tidings up scenarios/harmony.toml --seconds 20
-    Ask what if:     tidings simulate scenarios/mesh20.toml --strategy r-tree
+    See it run:      tidings up --seconds 20
+    Ask what if:     tidings simulate mesh20 --strategy r-tree
     Ask many times:  tidings sweep studies/mesh20.toml
     Read the traces: tidings analyse traces
     Watch it live:   tidings watch traces

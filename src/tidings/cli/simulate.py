@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tidings.cli.choice import Changes, choose
+from tidings.cli.choice import Changes, ScenarioName, choose
 from tidings.cli.options import Json, NoProgressBar
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.files.folders import writable_folder
@@ -28,7 +28,7 @@ from tidings.traces.headline import HEADLINE_TABLES, Summary, summary
 
 
 def simulate(
-    scenario: Annotated[Path, typer.Argument(help="A scenario, such as scenarios/mesh20.toml")],
+    scenario: ScenarioName = "mesh20",
     strategy: Annotated[str, typer.Option(help="Routing strategy, instead of the file's")] = "",
     seed: Annotated[int | None, typer.Option(help="Seed of all chance, not the file's")] = None,
     change: Changes = None,

@@ -37,7 +37,7 @@ study = typer.Typer(
 def list_studies(
     json: Json = False,
 ) -> None:
-    """Name the studies that can be run: those in the folder studies here, or in the project's."""
+    """Name the studies that can be run: those in the folder studies here, or else packaged."""
     from tidings.studies.spec import read_study, study_files
 
     studies = {name: read_study(path) for name, path in study_files().items()}

@@ -15,7 +15,7 @@ import typer
 import uvloop
 from rich.console import Console
 
-from tidings.cli.choice import Changes, choose
+from tidings.cli.choice import Changes, ScenarioName, choose
 from tidings.cli.exit_codes import FAILED, INTERRUPTED
 from tidings.cli.options import Json
 from tidings.cli.screens.up import Outcome, RunProgress, report, show_brokers, show_result
@@ -32,9 +32,7 @@ FOREVER_S = 30 * 86_400.0  # drawn faults are planned beforehand, so even this h
 
 
 def up(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file")] = Path(
-        "scenarios/harmony.toml"
-    ),
+    scenario: ScenarioName = "harmony",
     seconds: Annotated[
         float | None, typer.Option(help="How long to publish, instead of the file's run.seconds")
     ] = None,

@@ -33,11 +33,11 @@ class ConfigError(TidingsError):
 class FileError(TidingsError):
     """A file or folder that is not there, or that the system does not let us read."""
 
-    def __init__(self, path: str, problem: str | None, named_by: str = "") -> None:
+    def __init__(self, path: str, problem: str | None, named_by: str = "", hint: str = "") -> None:
         """`named_by` is the option, or the file and its field, that named the path."""
         self.path, self.problem = path, problem or "cannot be read"
         where = f" (named by {named_by})" if named_by else ""
-        super().__init__(f"{path}: {self.problem}{where}.")
+        super().__init__(f"{path}: {self.problem}{where}.{hint}")
 
 
 def one_of(
