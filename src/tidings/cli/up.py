@@ -129,6 +129,6 @@ async def _finished(task: asyncio.Task[None], interrupted: asyncio.Event) -> boo
 async def _watch(run: LiveRun, interrupted: asyncio.Event, progress: RunProgress) -> None:
     """Shows how it goes until the time is up, or somebody has seen enough."""
     with progress:
-        while not interrupted.is_set() and progress.show(run.traffic):
+        while not interrupted.is_set() and progress.show(run.traffic, run.overlay.dropped):
             run.overlay.check()
             await asyncio.sleep(LOOK_EVERY_S)

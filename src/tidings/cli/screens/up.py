@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from math import inf
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from tidings.cli.screens.sheet import Sheet
 from tidings.cli.screens.tables import metrics_table
@@ -18,6 +20,8 @@ from tidings.testbed.overlay import Overlay
 from tidings.testbed.plan import Plan
 from tidings.testbed.traffic import Traffic
 from tidings.traces.headline import per_subscriber, summary
+
+BAR_WIDTH = 20  # the words beside it need the room
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -84,12 +88,26 @@ def show_result(
     console.print(f"Next: tidings analyse {plan.traces}", highlight=False, soft_wrap=True)
 
 
+def so_far(traffic: Traffic, dropped: Mapping[str, int]) -> str:
+    """How a run goes: what was said and heard, how much of it in time, and what was given up."""
+    said = [f"{traffic.published:,} published", f"{traffic.received:,} received"]
+    found = traffic.punctuality
+    if (ratio := found.ratio()) is not None:
+        said.append(f"{ratio * 100:.1f} % on time")
+    said += [
+        f"{count:,} {what}" for what, count in (("late", found.late), ("lost", found.lost)) if count
+    ]
+    drops = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+    return ", ".join(said) + (f"; dropped: {drops}" if drops else "")
+
+
 class RunProgress:
     """A bar with the time left, and what was said and heard so far."""
 
     def __init__(self, console: Console, clock: Clock, end_at: float) -> None:
         self._clock, self._begin_at, self._end_at = clock, clock(), end_at
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        words = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=False))
+        columns = (words, BarColumn(bar_width=BAR_WIDTH), TimeRemainingColumn())
         self._bar = Progress(
             *columns,
             console=console,
@@ -106,9 +124,10 @@ class RunProgress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def show(self, traffic: Traffic) -> bool:
+    def show(self, traffic: Traffic, dropped: Mapping[str, int]) -> bool:
         """Tells how it goes; false when the time is up."""
         now = self._clock()
-        counts = f"{traffic.published:,} published, {traffic.received:,} received"
-        self._bar.update(self._task, completed=now - self._begin_at, description=counts)
+        traffic.punctuality.settle(now)
+        words = so_far(traffic, dropped)
+        self._bar.update(self._task, completed=now - self._begin_at, description=words)
         return now < self._end_at
