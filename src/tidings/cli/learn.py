@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tidings.broker.settings import Settings
 from tidings.cli.options import Conf, Json, Master, spark_settings
+from tidings.cli.progress import ended_by_sigterm
 from tidings.cli.screens.analysis import MOST_FILES
 from tidings.cli.screens.sheet import Sheet
 from tidings.core.errors import ConfigError
@@ -59,8 +60,9 @@ def learn(
     if out.is_dir():
         raise ConfigError("--out", "file", str(out), "a file, such as weather.parquet")
     writable_folder(out.parent, "--out")
-    lesson = run_lesson(spark_session(master, "tidings learn", more), given)
-    write(lesson, out)
+    with ended_by_sigterm():
+        lesson = run_lesson(spark_session(master, "tidings learn", more), given)
+        write(lesson, out)
     if json:
         print(msgspec.json.encode(_report(lesson, measured, out)).decode())
         return

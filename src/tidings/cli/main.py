@@ -94,6 +94,10 @@ def main() -> None:
         _fail(_problem(error))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED and (spark := sys.modules.get("tidings.pipeline.session")):
+            spark.silence_java()
+        raise
 
 
 def _fail(problem: str) -> NoReturn:
