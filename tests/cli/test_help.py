@@ -44,6 +44,11 @@ def test_paragraphs_of_help_are_filled(command: str) -> None:
             assert len(line) + 1 + len(below.split()[0]) > WIDTH - 2, line
 
 
+@pytest.mark.parametrize("command", [*COMMANDS, "study list", "study run"])
+def test_no_type_of_python_stands_for_what_a_person_types(command: str) -> None:
+    assert "list[" not in help_of(*command.split())
+
+
 def test_defaults_in_brackets_are_shown() -> None:
     assert "[default: results/<name>]" in help_of("sweep")
 

@@ -68,6 +68,43 @@ def test_traces_cannot_go_to_a_file(scenario: Path, a_file: Path) -> None:
     assert "File exists" in said
 
 
+NOT_THERE = "No such file or directory"
+
+
+def test_a_file_or_folder_that_is_not_there_is_said_to_be(scenario: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    for command in ("broker", "sweep", "analyse", "compact"):
+        assert tidings(command, f"{gone}.toml") == f"tidings: {gone}.toml: {NOT_THERE}.\n"
+    for command in (("learn", "--out", tmp_path / "x.parquet"), ("watch", "--once")):
+        assert tidings(command[0], gone, *command[1:]) == f"tidings: {gone}: {NOT_THERE}.\n"
+    for option in ("--replay", "--weather"):
+        named = f"tidings: {gone}: {NOT_THERE} (named by {option}).\n"
+        assert tidings("simulate", scenario, option, gone) == named
+    named = f"{gone}: {NOT_THERE} (named by {scenario}: links.replay)"
+    assert named in tidings("simulate", scenario, "--set", f"links.replay={gone}")
+
+
+def test_a_mistake_in_an_option_is_not_laid_to_the_file(scenario: Path) -> None:
+    said = tidings("simulate", scenario, "--set", "links.los_ratio=0.1")
+    assert said.startswith("tidings: --set: links.los_ratio is 0.1, but accepted is: one of the")
+    assert said.endswith(" Did you mean 'loss_ratio'?\n")
+    said = tidings("simulate", scenario, "--strategy", "dtree")
+    assert said.startswith("tidings: --strategy: broker.strategy is 'dtree'")
+    scenario.write_text(TINY_SCENARIO.replace("topics", "topcis"))
+    said = tidings("simulate", scenario, "--set", "links.loss_ratio=0.1")
+    assert said.startswith(f"tidings: {scenario}: workload.topcis is 2")
+
+
+def test_a_file_for_another_command_is_said_to_be(scenario: Path, tmp_path: Path) -> None:
+    said = tidings("broker", scenario)
+    assert f"{scenario} is a scenario, for `tidings simulate` and `tidings up`;" in said
+    configuration = tmp_path / "broker.toml"
+    configuration.write_text('name = "n1"\n')
+    for command in ("simulate", "up"):
+        said = tidings(command, configuration)
+        assert f"{configuration} is a broker's configuration, for `tidings broker`;" in said
+
+
 def limit_file_sizes() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILE_BYTES, SMALL_FILE_BYTES))
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.link_models import a_link, a_model_file, model_table
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, FileError
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.model import LearnedLink
 from tidings.files.link_model import read_link_model
@@ -62,7 +62,8 @@ def test_what_was_not_learned_is_not_believed() -> None:
 
 def test_other_files_are_refused_with_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "m.parquet"
-    assert "No such file" in refused(path)
+    with pytest.raises(FileError, match=r"No such file .*\(named by broker\.toml: link_model\)"):
+        read_link_model(path, "broker.toml", "link_model")
     path.write_text("not Parquet")
     assert "a link model" in refused(path)
     pq.write_table(pa.table({"slice": [1]}), path)

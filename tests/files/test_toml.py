@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, FileError
 from tidings.files.toml import read_toml
 
 
@@ -23,5 +23,7 @@ def test_a_file_that_is_no_toml_is_one_clear_error(
 
 def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
     for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(ConfigError, match="a readable TOML file"):
+        with pytest.raises(FileError, match=rf"^{path}: (No such file|Is a) .*directory\.$"):
             read_toml(path)
+    with pytest.raises(FileError, match=r"\(named by sweep\.toml: scenario\)\.$"):
+        read_toml(tmp_path / "none.toml", "sweep.toml: scenario")

@@ -24,7 +24,7 @@ def test_the_smallest_file_is_a_name() -> None:
 @pytest.mark.parametrize(
     ("document", "field", "accepted"),
     [
-        ({}, "document", "the field name"),
+        ({}, "name", "the field name"),
         ({"name": ""}, "name", "regex"),
         ({"name": "a/b"}, "name", "regex"),
         ({"name": "a b"}, "name", "regex"),

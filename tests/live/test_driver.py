@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from tidings.broker.broker import Broker
-from tidings.broker.effects import Effect, Send
+from tidings.broker.effects import Effect, Record, Send
 from tidings.broker.frames import Ack
 from tidings.broker.settings import Settings
+from tidings.core.trace import Dropped, Reason
 from tidings.live.clock import wall_clock
 from tidings.live.driver import Driver
 from tidings.live.mqtt.deliveries import Deliveries
@@ -68,6 +69,19 @@ def test_what_is_carried_out_in_one_round_leaves_together_at_its_end(tmp_path: P
             driver.carry_out(ANSWER, 0.0)
 
     assert written(tmp_path, act) == [1, 2]
+
+
+def test_copies_that_are_given_up_are_counted_by_their_reasons(tmp_path: Path) -> None:
+    counted: dict[str, int] = {}
+
+    def act(driver: Driver) -> None:
+        given_up = (Reason.EXPIRED, Reason.NO_ROUTE, Reason.EXPIRED)
+        rows = [Dropped(0.0, "b", 1, reason, ("a",)) for reason in given_up]
+        driver.carry_out([*map(Record, rows), *ANSWER], 0.0)
+        counted.update(driver.dropped)
+
+    assert written(tmp_path, act) == [1]
+    assert counted == {"expired": 2, "no-route": 1}
 
 
 def test_a_round_that_ends_with_a_fault_is_settled_all_the_same(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.link_models import a_link, a_model_file
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, FileError
 from tidings.core.links.estimates import LinkEstimate
 from tidings.live.config import BrokerConfig, parse
 
@@ -37,5 +37,5 @@ def test_pinned_estimates_may_be_learned_but_must_be_there(tmp_path: Path) -> No
 
 
 def test_a_file_that_is_no_model_is_refused_before_anything_listens(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"a.toml: link_model is .*No such file"):
+    with pytest.raises(FileError, match=r"No such file .*\(named by a.toml: link_model\)"):
         a_config(tmp_path / "nothing.parquet")

@@ -119,6 +119,25 @@ def test_what_ctrl_c_meant_before_spark_started_it_means_afterwards(before: Any)
         signal.signal(signal.SIGINT, usual)
 
 
+def test_an_interrupt_while_spark_starts_is_for_us_and_not_for_spark() -> None:
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    heard: list[str] = []
+
+    def starting() -> None:
+        with _interrupts_wait() as hold:
+            signal.signal(signal.SIGINT, lambda *_: heard.append("by Spark"))
+            hold()
+            signal.raise_signal(signal.SIGINT)
+            heard.append("the start goes on")
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            starting()
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert heard == ["the start goes on"]
+
+
 @pytest.mark.parametrize(("error", "is_shown"), [(EOFError, False), (ValueError, True)])
 def test_a_jvm_that_ends_in_the_middle_of_a_word_is_no_traceback(
     error: type[Exception], is_shown: bool, spark: SparkSession, capfd: pytest.CaptureFixture[str]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, FileError
 from tidings.core.rng import Draws
 from tidings.core.topology import (
     TransitStub,
@@ -82,14 +82,15 @@ def test_the_shipped_round_trips_are_found_beside_the_scenario() -> None:
 
 
 def test_a_missing_map_is_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match=r"nowhere\.gml"):
+    with pytest.raises(FileError, match=r"nowhere\.gml: No such file .*named by s\.path"):
         read_map(SCENARIOS / "nowhere.gml", "s")
 
 
 def test_a_file_that_is_no_table_of_round_trips_is_refused(tmp_path: Path) -> None:
-    for path in (SCENARIOS / "mesh20.toml", tmp_path / "nowhere.parquet"):
-        with pytest.raises(ConfigError, match="Parquet"):
-            read_round_trips(path, "s")
+    with pytest.raises(ConfigError, match="Parquet"):
+        read_round_trips(SCENARIOS / "mesh20.toml", "s")
+    with pytest.raises(FileError, match=r"nowhere\.parquet: No such file .*named by s\.path"):
+        read_round_trips(tmp_path / "nowhere.parquet", "s")
     pq.write_table(pa.table({"slice": [1]}), tmp_path / "other.parquet")
     with pytest.raises(ConfigError, match="slice, source, target, rtt_ms"):
         build("rtt", {"path": "other.parquet"}, Draws(1), "s", folder=tmp_path)

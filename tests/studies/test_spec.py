@@ -95,7 +95,7 @@ def test_a_fault_in_the_argument_names_its_field(
         (('kind = "near"', 'kind = "near"\nminus = { x = 0.3 }'), r"x is 0\.3"),
         (('kind = "near"', 'kind = "near"\nminus = { y = 1 }'), r"claim\[0\]\.minus\.y is 1"),
         (('kind = "near"', 'kind = "near"\nminus = {}\nover = {}'), r"minus or over, not both"),
-        (("1.0", '"all"'), r"claim one: value is None.*a number to be near"),
+        (("1.0", '"all"'), r"claim one: value is missing.*a number to be near"),
         (('kind = "near"', 'kind = "flat"\nx = 0.2'), r"x is 0\.2.*several x, to be flat"),
         (("d-tree", 'd-tree"\nwhere = "here'), r"claim\[0\]\.where is 'here'"),
         (('kind = "near"', f'kind = "near"{A_CLAIM}'), r"claim\.id is 'one'.*no other claim"),
@@ -115,14 +115,14 @@ def test_the_folder_here_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     a_study_file(tmp_path / "studies")
     assert list(study_files()) == ["trees"]  # a sweep or scenario beside it is no study
     assert find_study("trees") == Path("studies/trees.toml")
-    with pytest.raises(ConfigError, match=r"name is 'bushes'.*one of trees \(in studies\)"):
+    with pytest.raises(ConfigError, match=r"name is 'bushes'.*\(in studies\) one of trees"):
         find_study("bushes")
     assert find_study("else/where.toml") == Path("else/where.toml")
 
 
 def test_where_it_looked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tidings.studies.spec.__file__", str(tmp_path / "a/b/c/d.py"))
+    monkeypatch.setattr("tidings.files.packaged.PACKAGE", tmp_path / "a" / "b")
     with pytest.raises(ConfigError, match=rf"looked in {tmp_path}/studies and {tmp_path}/studies"):
         find_study("trees")
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tidings.core.contract import Contract, TopicPolicy
 from tidings.core.document import convert
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, one_of
 from tidings.core.ranges import Count, NotNegative, Positive, Weight
 from tidings.core.trace import Level
 from tidings.routing import ROUTERS
@@ -72,5 +72,4 @@ def _check_names(table: str, named: Settings | Contract, source: str) -> None:
     for field, known in (("strategy", ROUTERS), ("scheduling", POLICIES)):
         name = getattr(named, field)
         if name not in known and (name or table == "broker"):
-            accepted = f"one of {', '.join(sorted(known))}"
-            raise ConfigError(source, f"{table}.{field}", name, accepted)
+            raise ConfigError(source, f"{table}.{field}", name, one_of(sorted(known), name))

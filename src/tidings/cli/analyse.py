@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from tidings.cli.options import Conf, Json, Master, NoStatus, spark_settings
-from tidings.cli.progress import working
+from tidings.cli.progress import ended_by_sigterm, working
 from tidings.cli.screens.analysis import show
 from tidings.cli.screens.tables import records
 from tidings.core.errors import ConfigError
@@ -54,7 +54,7 @@ def analyse(
     intake = take_in(traces)  # mistakes are found before Spark takes its seconds
     if out is not None:
         writable_folder(out, "--out")
-    with working(quiet or json, f"Analysing {traces}"):
+    with ended_by_sigterm(), working(quiet or json, f"Analysing {traces}"):
         brief = is_small(intake.size_bytes())
         spark = spark_session(master, "tidings analyse", spark_settings(conf), brief)
         analysis = run_analysis(spark, traces, "age" if age else "clock", window_s, intake)

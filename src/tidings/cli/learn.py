@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from tidings.broker.settings import Settings
 from tidings.cli.options import Conf, Json, Master, spark_settings
-from tidings.cli.progress import step_progress
+from tidings.cli.progress import ended_by_sigterm, step_progress
 from tidings.cli.screens.analysis import MOST_FILES
+from tidings.cli.screens.sheet import Sheet
 from tidings.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def learn(
     if out.is_dir():
         raise ConfigError("--out", "file", str(out), "a file, such as weather.parquet")
     writable_folder(out.parent, "--out")
-    with step_progress(quiet or json, f"learn {measured.name}") as tell:
+    with ended_by_sigterm(), step_progress(quiet or json, f"learn {measured.name}") as tell:
         lesson = run_lesson(spark_session(master, "tidings learn", more), given, tell)
         write(lesson, out)
     if json:
@@ -127,20 +126,14 @@ def _show_quarantined(console: Console, lesson: Lesson) -> None:
         console.print(f"Not read: {more} more files; --json names them all.")
 
 
-def _prediction_table(lesson: Lesson) -> Table:
-    table = Table(
-        title=f"Errors of predicted delays on held-back slices of {lesson.slice_s:g} s",
-        title_justify="left",
-        box=SIMPLE,
-        show_edge=False,
-    )
-    table.add_column("slices ahead", justify="right")
-    table.add_column("predictor")
-    for heading in ("predicted", "mean error\nms", "root mean square\nms"):
-        table.add_column(heading, justify="right")
+def _prediction_table(lesson: Lesson) -> Sheet:
+    sheet = Sheet(f"Errors of predicted delays on held-back slices of {lesson.slice_s:g} s")
+    sheet.add_numbers("slices ahead")
+    sheet.add_texts("predictor")
+    sheet.add_numbers("predicted", "mean error\nms", "root mean square\nms")
     for row in lesson.prediction.itertuples():
         figures = (f"{row.slices:,}", f"{row.mae_ms:.2f}", f"{row.rmse_ms:.2f}")
-        table.add_row(str(row.horizon), row.predictor, *figures)
+        sheet.add_row(str(row.horizon), row.predictor, *figures)
     if not len(lesson.prediction):
-        table.caption = "too little time to hold anything back"
-    return table
+        sheet.caption = "too little time to hold anything back"
+    return sheet

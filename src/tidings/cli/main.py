@@ -60,9 +60,9 @@ app = typer.Typer(
     help="""Publish/subscribe that keeps its promises about time.
 
     \b
-    See it run:      tidings up scenarios/harmony.toml --seconds 20
+    See it run:      tidings up --seconds 20
     Take part:       tidings sub -t 'alerts/#'
-    Ask what if:     tidings simulate scenarios/mesh20.toml --strategy r-tree
+    Ask what if:     tidings simulate mesh20 --strategy r-tree
     Ask many times:  tidings sweep studies/mesh20.toml
     Read the traces: tidings analyse traces
     Watch it live:   tidings watch traces
@@ -97,6 +97,10 @@ def main() -> None:
         _fail(_problem(error))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED and (spark := sys.modules.get("tidings.pipeline.session")):
+            spark.silence_java()
+        raise
 
 
 def _fail(problem: str) -> NoReturn:

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from threading import Event
 
 from rich.console import Console
 from rich.progress import (
@@ -32,6 +33,28 @@ def ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def ended_in_good_order() -> Iterator[Event]:
+    """The first Ctrl-C or SIGTERM sets the event, so that what is in hand can be finished; a second
+    one interrupts at once. Who ignores Ctrl-C, in the background, goes on doing so."""
+    ending = Event()
+
+    def end(number: int, frame: object) -> None:
+        if ending.is_set():
+            raise KeyboardInterrupt
+        ending.set()
+
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield ending
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

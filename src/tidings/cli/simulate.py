@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tidings.cli.choice import Changes, choose
+from tidings.cli.choice import Changes, ScenarioName, choose
 from tidings.cli.options import Json, NoProgressBar
 from tidings.core.trace import TABLES, arrow_schema
 from tidings.files.folders import writable_folder
@@ -28,7 +28,7 @@ from tidings.traces.headline import HEADLINE_TABLES, Summary, summary
 
 
 def simulate(
-    scenario: Annotated[Path, typer.Argument(help="A scenario, such as scenarios/mesh20.toml")],
+    scenario: ScenarioName = "mesh20",
     strategy: Annotated[str, typer.Option(help="Routing strategy, instead of the file's")] = "",
     seed: Annotated[int | None, typer.Option(help="Seed of all chance, not the file's")] = None,
     change: Changes = None,
@@ -129,6 +129,8 @@ def _origin_of_links(setup: Setup) -> str:
 def _show(setup: Setup, figures: Summary, result: Result, traces: Path | None) -> None:
     scenario = setup.scenario
     table = Table(title=f"{scenario.run.name}: {scenario.broker.strategy}", show_header=False)
+    table.add_column()
+    table.add_column(no_wrap=True)  # a narrow screen folds the names, and cuts no number
     for name, value in (
         ("publications", f"{figures.publications:,}"),
         ("to subscribers", f"{figures.expected:,}"),
@@ -152,6 +154,9 @@ def _show(setup: Setup, figures: Summary, result: Result, traces: Path | None) -
     for warning in result.warnings:
         console.print(warning, style="yellow")
     if traces:
-        console.print(f"Trace rows are in {traces}. Next: tidings analyse {traces}")
+        console.print(f"Trace rows are in {traces}. Next: tidings analyse {traces}", soft_wrap=True)
     else:
-        console.print("Next: the same with --strategy r-tree, or --traces FOLDER to keep the rows")
+        console.print(
+            "Next: the same with --strategy r-tree, or --traces FOLDER to keep the rows",
+            soft_wrap=True,
+        )

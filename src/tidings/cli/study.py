@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from tidings.cli.exit_codes import FAILED, INTERRUPTED
 from tidings.cli.options import Conf, Json, Master, NoProgressBar, spark_settings
 from tidings.cli.progress import ended_by_sigterm, progress
+from tidings.cli.screens.sheet import Sheet
 
 if TYPE_CHECKING:
     from tidings.pipeline.sweep.job import SweepReport
@@ -38,7 +37,7 @@ study = typer.Typer(
 def list_studies(
     json: Json = False,
 ) -> None:
-    """Name the studies that can be run: those in the folder studies here, or in the project's."""
+    """Name the studies that can be run: those in the folder studies here, or else packaged."""
     from tidings.studies.spec import read_study, study_files
 
     studies = {name: read_study(path) for name, path in study_files().items()}
@@ -49,15 +48,13 @@ def list_studies(
         ]
         print(msgspec.json.encode({"studies": listed}).decode())
         return
-    table = Table(box=SIMPLE, show_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("study", "figure", "what it shows", "claims"):
-        table.add_column(heading, no_wrap=heading == "study")
+    sheet = Sheet()
+    sheet.add_texts("study", "figure", "what it shows")
+    sheet.add_numbers("claims")
     for name, each in studies.items():
-        about = each.about
-        figure = f"{about.paper}, {about.figure}"
-        table.add_row(name, figure, about.title, str(len(each.claims)))
+        sheet.add_row(name, each.about.origin(), each.about.title, str(len(each.claims)))
     console = Console()
-    console.print(table)
+    console.print(sheet)
     console.print(f"Next: tidings study run {next(iter(studies))} --quick")
 
 

@@ -15,11 +15,13 @@ import typer
 import uvloop
 from rich.console import Console
 
-from tidings.cli.choice import Changes, choose
+from tidings.cli.choice import Changes, ScenarioName, choose
 from tidings.cli.exit_codes import FAILED, INTERRUPTED
 from tidings.cli.options import Json
 from tidings.cli.screens.up import Outcome, RunProgress, report, show_brokers, show_result
 from tidings.live.clock import wall_clock
+from tidings.live.config import check_strategies
+from tidings.sim.scenario import Scenario
 from tidings.testbed.plan import Plan, plan
 from tidings.testbed.processes import BrokerDied
 from tidings.testbed.run import LiveRun
@@ -30,9 +32,7 @@ FOREVER_S = 30 * 86_400.0  # drawn faults are planned beforehand, so even this h
 
 
 def up(
-    scenario: Annotated[Path, typer.Argument(help="A scenario file")] = Path(
-        "scenarios/harmony.toml"
-    ),
+    scenario: ScenarioName = "harmony",
     seconds: Annotated[
         float | None, typer.Option(help="How long to publish, instead of the file's run.seconds")
     ] = None,
@@ -56,7 +56,8 @@ def up(
     after --seconds of publishing (or run.seconds of the file), or with Ctrl-C, and prints what each
     subscriber got.
     """
-    setup = choose(scenario, change, strategy, None, FOREVER_S if forever else seconds)
+    lasting_s = FOREVER_S if forever else seconds
+    setup = choose(scenario, change, strategy, None, lasting_s, check=_check_live)
     chosen = setup.scenario
     run = f"{chosen.run.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     console = Console(quiet=quiet or json)
@@ -78,6 +79,10 @@ def up(
         )
     if problems or outcome.lost_trace_rows:
         raise typer.Exit(FAILED)
+
+
+def _check_live(scenario: Scenario) -> None:
+    check_strategies(scenario.broker, scenario.policy, scenario.source)
 
 
 async def _run(planned: Plan, endless: bool, with_traffic: bool, console: Console) -> Outcome:
@@ -124,6 +129,6 @@ async def _finished(task: asyncio.Task[None], interrupted: asyncio.Event) -> boo
 async def _watch(run: LiveRun, interrupted: asyncio.Event, progress: RunProgress) -> None:
     """Shows how it goes until the time is up, or somebody has seen enough."""
     with progress:
-        while not interrupted.is_set() and progress.show(run.traffic):
+        while not interrupted.is_set() and progress.show(run.traffic, run.overlay.dropped):
             run.overlay.check()
             await asyncio.sleep(LOOK_EVERY_S)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from tidings.cli.options import Conf, Master, spark_settings
-from tidings.cli.progress import ended_by_sigterm
+from tidings.cli.progress import ended_in_good_order
 from tidings.cli.screens.watch import JsonScreen, Screen, TableScreen
 from tidings.core.errors import ConfigError
 
@@ -83,12 +84,12 @@ def watch(
             violations.publish(windows)
 
     spark = spark_session(master, "tidings watch", spark_settings(conf))
-    with screen, ended_by_sigterm():
+    with screen, ended_in_good_order() as ending:
         watching = Watch(spark, traces, memory, timing, found, _warn)
         try:
-            _keep_watching(watching, screen, once, batch_rows)
+            _keep_watching(watching, screen, once, batch_rows, ending)
         except KeyboardInterrupt:
-            pass  # the way in which it ends
+            pass  # of somebody who does not wait for the end of what is in hand
         finally:
             watching.stop()
             if violations is not None:
@@ -96,14 +97,18 @@ def watch(
     screen.end(watching.status, memory)
 
 
-def _keep_watching(watching: Watch, screen: Screen, once: bool, batch_rows: int) -> None:
-    while True:
+def _keep_watching(
+    watching: Watch, screen: Screen, once: bool, batch_rows: int, ending: Event
+) -> None:
+    """Until it is told to end; `once`, until nothing is left. No batch is cut short: Spark would
+    fill the screen with what it thinks of that."""
+    while not ending.is_set():
         if not watching.step(batch_rows):
             if once:
-                break
+                watching.finish()
+                return
             watching.rest()
         screen.report(watching.status)
-    watching.finish()
 
 
 def _check(traces: Path, target: float, once: bool) -> None:

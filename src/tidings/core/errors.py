@@ -8,7 +8,12 @@ accepted.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+from tidings.core.near_names import suggestion
+
 SHOWN_CHARACTERS = 60  # of a long text, on each side of the fault
+A_FEW = 8  # of the names of brokers, of which there may be dozens
 
 
 class TidingsError(Exception):
@@ -20,7 +25,34 @@ class ConfigError(TidingsError):
 
     def __init__(self, source: str, field: str, value: object, accepted: str) -> None:
         self.source, self.field, self.value, self.accepted = source, field, value, accepted
-        super().__init__(f"{source}: {field} is {value!r}, but accepted is: {accepted}.")
+        shown = "missing" if value is None else repr(value)
+        end = "" if accepted.endswith("?") else "."  # see `one_of`
+        super().__init__(f"{source}: {field} is {shown}, but accepted is: {accepted}{end}")
+
+
+class FileError(TidingsError):
+    """A file or folder that is not there, or that the system does not let us read."""
+
+    def __init__(self, path: str, problem: str | None, named_by: str = "", hint: str = "") -> None:
+        """`named_by` is the option, or the file and its field, that named the path."""
+        self.path, self.problem = path, problem or "cannot be read"
+        where = f" (named by {named_by})" if named_by else ""
+        super().__init__(f"{path}: {self.problem}{where}.{hint}")
+
+
+def one_of(
+    known: Iterable[str], name: object, what: str = "one of", most: int | None = None
+) -> str:
+    """What is accepted instead of a name that is not known, and which of it was probably meant."""
+    names = tuple(known)
+    meant = suggestion(name, names) if isinstance(name, str) else ""
+    return f"{what} {some_of(names, most or len(names))}{'.' if meant else ''}{meant}"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """A list as a person reads it: the first ones, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def first_line(error: BaseException) -> str:

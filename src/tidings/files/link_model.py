@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidings.core.errors import ConfigError, first_line
+from tidings.core.errors import ConfigError, FileError, first_line
 from tidings.core.links.model import LinkModel, link_model
 
 ACCEPTED = "a link model, as written by `tidings learn`"
@@ -19,6 +19,8 @@ def read_link_model(path: Path, source: str = "", field: str = "link model") -> 
     try:
         status = path.stat()
         return _read(str(path), status.st_mtime_ns, status.st_size)
+    except FileNotFoundError as error:
+        raise FileError(str(path), error.strerror, source and f"{source}: {field}") from None
     except (OSError, pa.ArrowException, ValueError) as error:
         problem = getattr(error, "strerror", None) or first_line(error)
         accepted = f"{ACCEPTED} (here: {problem})"

@@ -6,15 +6,16 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, FileError
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The document in a file; every way in which that can fail is one clear error."""
+def read_toml(path: Path, named_by: str = "") -> dict[str, Any]:
+    """The document in a file; every way in which that can fail is one clear error. `named_by` is
+    the file that names this one, and in which field, if it does not come from a person's hand."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(str(path), "file", error.strerror, "a readable TOML file") from None
+        raise FileError(str(path), error.strerror, named_by) from None
     except UnicodeDecodeError:
         raise ConfigError(str(path), "file", "bytes", "text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,20 +12,23 @@ from msgspec.structs import asdict, replace
 
 from tidings.broker.settings import Settings
 from tidings.core.document import convert, value_at
-from tidings.core.errors import ConfigError, FilterError
+from tidings.core.errors import ConfigError, FilterError, one_of
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.model import LearnedLink
 from tidings.core.links.weather import Conditions
 from tidings.core.policy import Policy
 from tidings.core.ranges import NotNegative, Positive, Ratio
 from tidings.core.topic import check_filter
+from tidings.files.document_kinds import check_kind
 from tidings.files.link_model import read_link_model
 from tidings.files.toml import read_toml
-from tidings.routing import live_strategies
+from tidings.routing import SIMULATOR_ONLY, live_strategies
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 NAME = r"^[^/\s]+\Z"  # ids are made of names: `broker/client:filter`
 Name = Annotated[str, Meta(pattern=NAME)]
+
+HIDDEN = {"broker.policies"}  # the tables [[policy]] become that
 
 MS_PER_S = 1000
 MS_PER_KILOBYTE = 1_000_000  # for each second per byte
@@ -176,12 +179,22 @@ class BrokerConfig(BrokerFile, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         """Refuses strategies that cannot run live, whether a file or a scenario names them."""
-        named = [("broker.strategy", self.broker.strategy)]
-        named += [("policy.strategy", policy.strategy) for policy in self.policy if policy.strategy]
-        for field, strategy in named:
-            if strategy not in live_strategies():
-                accepted = f"one of {', '.join(live_strategies())}"
-                raise ConfigError(self.source or self.name, field, strategy, accepted)
+        check_strategies(self.broker, self.policy, self.source or self.name)
+
+
+def check_strategies(broker: Settings, policies: Iterable[Policy], source: str) -> None:
+    """A `ConfigError` for the first strategy that no live broker can follow."""
+    named = [("broker.strategy", broker.strategy)]
+    named += [("policy.strategy", policy.strategy) for policy in policies if policy.strategy]
+    for field, strategy in named:
+        if strategy in SIMULATOR_ONLY:
+            accepted = (
+                f"one of {', '.join(live_strategies())}; {strategy} runs in the simulator only "
+                "(`tidings simulate`), as it must know what is going to fail"
+            )
+            raise ConfigError(source, field, strategy, accepted)
+        if strategy not in live_strategies():
+            raise ConfigError(source, field, strategy, one_of(live_strategies(), strategy))
 
 
 def load(path: Path) -> BrokerConfig:
@@ -191,10 +204,11 @@ def load(path: Path) -> BrokerConfig:
 
 def parse(document: dict[str, Any], source: str) -> BrokerConfig:
     """The configuration that a document describes."""
+    check_kind(document, "a broker's configuration", source)
     if policies := value_at(document, "broker.policies"):
         accepted = "no such field; one table [[policy]] for each"
         raise ConfigError(source, "broker.policies", policies, accepted)
-    config = BrokerConfig(**asdict(convert(document, BrokerFile, source)), source=source)
+    config = BrokerConfig(**asdict(convert(document, BrokerFile, source, HIDDEN)), source=source)
     for field, value, accepted in _faults(config):
         raise ConfigError(source, field, value, accepted)
     config.settings().checked(source)

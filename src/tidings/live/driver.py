@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from math import inf
 from typing import assert_never
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
-from tidings.core.trace import LinkChanged, Row
+from tidings.core.trace import Dropped, LinkChanged, Row
 from tidings.live.clock import TIMER_GRAIN_S, Clock
 from tidings.live.links.wire import Wire
 from tidings.live.mqtt.deliveries import Deliveries
@@ -67,6 +68,7 @@ class Driver:
         """`fail()` is called once if nothing can be stored any more: the broker is to end."""
         self.broker, self.clock = broker, clock
         self.wires: dict[str, Wire] = {}
+        self.dropped = Counter[str]()  # copies of messages that were given up, by reason
         self._trace, self._rows = trace, trace.rows
         self._deliveries, self._deliver = deliveries, deliveries.add
         self._store, self._fail, self.failed = store, fail, False
@@ -89,7 +91,10 @@ class Driver:
         rows = self._rows
         for effect in effects:
             if type(effect) is Record:  # by far the most
-                rows[type(effect.row)].append(effect.row)
+                row = effect.row
+                rows[type(row)].append(row)
+                if type(row) is Dropped:
+                    self.dropped[row.reason] += 1
             elif type(effect) is Deliver:
                 self._deliver(effect)
             elif type(effect) is Send:

@@ -103,6 +103,7 @@ class LiveBroker:
             "lost_trace_rows": self.trace.lost_rows,
             "stored": len(self.store),
             "stopped_logs": self.logs.stopped,
+            "dropped": dict(self.driver.dropped),
         }
 
     def _check_traces(self) -> None:

@@ -17,9 +17,9 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import current_thread, main_thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -35,6 +35,7 @@ TASK_TRIES = 4  # Spark's own number on a cluster; local mode would have one
 TRIES = "spark.task.maxFailures"
 WORKERS_PYTHON = "spark.pyspark.python"
 LOOPBACK = "127.0.0.1"
+SILENT_WITHIN_S = 5.0
 QUIET_LOGS = Path(__file__).absolute().with_name("log4j2.properties")
 
 # A function without types, so called by this name.
@@ -72,11 +73,12 @@ def spark_session(
     master = _with_tries(master, settings[TRIES])
     _prepare_environment(master, settings)
     chosen = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
-    logging.getLogger().addFilter(_is_no_interrupt)
+    for name in (None, "py4j.clientserver"):  # a logger's filters do not hold for those below it
+        logging.getLogger(name).addFilter(_is_no_interrupt)
     is_new = SparkContext._active_spark_context is None
-    with _interrupts_wait():
+    with _interrupts_wait() as hold:
         _start_java(chosen)
-        spark = _started(chosen, master)
+        spark = _started(chosen, master, hold)
         if is_new:
             _let_java_go_in_silence(spark.sparkContext)
         if is_new and not _is_local(master):
@@ -91,8 +93,10 @@ def task_tries(spark: SparkSession) -> int:
     return int(local[1] if local else context.getConf().get(TRIES, str(TASK_TRIES)))
 
 
-def _started(settings: SparkConf, master: str) -> SparkSession:
+def _started(settings: SparkConf, master: str, hold: Callable[[], None]) -> SparkSession:
     try:
+        SparkContext.getOrCreate(settings)
+        hold()
         return SparkSession.builder.config(conf=settings).getOrCreate()
     except Exception as error:  # of Python's side, of Java's, or of what joins them
         problem = re.search(r"^(?:\w+\.)+\w+(?:Error|Exception): (.+)", str(error), re.MULTILINE)
@@ -113,6 +117,21 @@ def _let_java_go_in_silence(context: SparkContext) -> None:
     vars(server)["handle_error"] = handle_error  # of this server only
 
 
+def silence_java() -> None:
+    """Before this process ends with a job that is still going on: no word of what Java thinks of
+    that. Asked from another thread, as this one may have been interrupted in a talk with Java."""
+    context = SparkContext._active_spark_context
+    if context is not None:
+        asking = Thread(target=_turn_logs_off, args=(context,), daemon=True)
+        asking.start()
+        asking.join(SILENT_WITHIN_S)
+
+
+def _turn_logs_off(context: SparkContext) -> None:
+    with suppress(Exception):  # Java may be gone already
+        context.setLogLevel("OFF")
+
+
 def _start_java(settings: SparkConf) -> None:
     """In a session of its own: a signal to all of ours (`timeout`, a batch system) is for Python to
     answer, and cannot be answered in good order once the JVM is gone."""
@@ -122,14 +141,16 @@ def _start_java(settings: SparkConf) -> None:
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[None]:
+def _interrupts_wait() -> Iterator[Callable[[], None]]:
     """Ctrl-C, and SIGTERM where it means the same, count at the end; a second one counts at once.
 
+    What this gives is to be called when Spark has put a handler of its own in place: that one would
+    talk to Java in the middle of another talk with it, and log what comes of that.
     The handlers of before are back afterwards, not the one that Spark puts in their place: who was
     started in the background, to ignore Ctrl-C, still does.
     """
     if current_thread() is not main_thread():  # only that one may handle signals
-        yield
+        yield lambda: None
         return
     waiting: list[int] = []
 
@@ -141,10 +162,14 @@ def _interrupts_wait() -> Iterator[None]:
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {n: signal.getsignal(n) for n in numbers}
     ours = [n for n in numbers if before[n] is signal.default_int_handler]
-    for number in ours:
-        signal.signal(number, remember)
+
+    def hold() -> None:
+        for number in ours:
+            signal.signal(number, remember)
+
+    hold()
     try:
-        yield
+        yield hold
     finally:
         for number, handler in before.items():
             if handler is not None:  # else it is not Python's, and cannot be put back
@@ -154,8 +179,12 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Py4J logs an interrupt, with a traceback, before it passes it on."""
-    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
+    """Py4J logs an interrupt, with a traceback, before it passes it on; and what goes wrong while
+    it does."""
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is None
 
 
 def _checked(master: str) -> str:

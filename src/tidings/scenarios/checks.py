@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import inf
 
-from tidings.core.errors import SyntaxFault
+from tidings.core.errors import A_FEW, SyntaxFault, one_of
 from tidings.core.predicate import parse
 from tidings.core.topic import check_filter, check_topic
 from tidings.core.topology import Topology
@@ -111,7 +111,7 @@ def _slots(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
 
 def _place(field: str, broker: str, overlay: Topology) -> Iterator[Faulty]:
     if broker not in overlay.brokers:
-        yield field, broker, f"one of {', '.join(overlay.brokers)}"
+        yield field, broker, one_of(overlay.brokers, broker, most=A_FEW)
 
 
 def _texts(scenario: Scenario) -> Iterator[Faulty]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tidings.core.errors import ConfigError, first_line
+from tidings.core.errors import ConfigError, FileError, first_line
 from tidings.core.topology import Topology
 from tidings.files.link_model import read_link_model
 from tidings.scenarios.past_rows import read_past
@@ -45,6 +45,9 @@ def _replayed(scenario: Scenario, ends: tuple[Ends, ...]) -> LinkCourses:
     try:
         past = read_past(folder, scenario.broker.probe_timeout_s)
         return past_courses(past, ends, round_trips)
+    except FileError as error:
+        source = f"{scenario.source or scenario.run.name}: links.replay"
+        raise FileError(error.path, error.problem, source) from None
     except (ConfigError, ValueError, OSError, pa.ArrowException) as error:
         accepted = f'traces of a run with [broker] trace = "hops" (here: {_problem(error)})'
         source = scenario.source or scenario.run.name

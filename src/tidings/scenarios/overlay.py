@@ -14,7 +14,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tidings.core.document import convert
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, one_of
 from tidings.core.rng import Draws
 from tidings.core.topology.generators import full_mesh, harmony_testbed, layered, random_degree
 from tidings.core.topology.gml import from_gml
@@ -137,6 +137,6 @@ def build(
 ) -> Topology:
     """The overlay of this kind; file names among its parameters are relative to the folder."""
     if kind not in GENERATORS:
-        raise ConfigError(source, "kind", kind, f"one of {', '.join(GENERATORS)}")
+        raise ConfigError(source, "kind", kind, one_of(GENERATORS, kind))
     checked = convert(parameters, GENERATORS[kind], source)
     return checked.build(Site(draws, source, folder or Path()))

@@ -10,6 +10,7 @@ import msgspec
 
 from tidings.core.document import changed, convert, value_at
 from tidings.core.errors import ConfigError
+from tidings.files.document_kinds import check_kind
 from tidings.files.toml import read_toml
 from tidings.sim.courses.explicit import SETTABLE
 from tidings.sim.scenario import Scenario
@@ -34,10 +35,11 @@ def parse(
     """The scenario that a document describes, with some of its parameters replaced."""
     changes = changes or {}
     document = changed(document, changes)
+    check_kind(document, "a scenario", source)
     for name, accepted in NOT_IN_A_FILE.items():
         if (value := value_at(document, name)) is not None:
             raise ConfigError(source, name, value, accepted)
-    scenario = convert(document, Scenario, source)
+    scenario = convert(document, Scenario, source, NOT_IN_A_FILE)
     explicit = tuple(sorted(SETTABLE & changes.keys()))
     scenario = msgspec.structs.replace(scenario, source=source, folder=folder, explicit=explicit)
     scenario.settings()

@@ -32,7 +32,7 @@ PositiveFinite = Annotated[float, Meta(gt=0, le=1e9)]
 class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     title: str
     paper: str
-    figure: str
+    figure: str = ""  # empty: of no figure in the paper, but ours
     section: str
     x: str
     metrics: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -43,6 +43,12 @@ class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     subscriber: str | None = None  # the one whose series it is; absent: all together
     at: Annotated[tuple[PositiveFinite, ...], Meta(min_length=1)] | None = None  # where it is read
     bin_s: PositiveFinite | None = None  # how long a stretch of time is
+
+    def origin(self) -> str:
+        """The paper, and which of its figures this is."""
+        return (
+            f"{self.paper}, {self.figure}" if self.figure else f"{self.paper}, beyond its figures"
+        )
 
     def over(self) -> Over:
         """What the metrics of a run are spread over."""

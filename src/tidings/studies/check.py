@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import isnan
 from typing import TYPE_CHECKING
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, one_of
 from tidings.pipeline.analyse.question import MEASURES
 from tidings.pipeline.sweep.grid import Spec
 from tidings.pipeline.transforms.metrics import SEED
@@ -103,4 +103,4 @@ def _check_rule(claim: Claim, source: str) -> None:
 
 def _among(value: object, accepted: Iterable[object], source: str, field: str) -> None:
     if value not in (known := tuple(accepted)):
-        raise ConfigError(source, field, value, f"one of {', '.join(map(str, known))}")
+        raise ConfigError(source, field, value, one_of(map(str, known), value))

@@ -27,7 +27,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.document import convert
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, one_of
+from tidings.files.packaged import packaged_folder
 from tidings.files.toml import read_toml
 from tidings.pipeline.analyse.question import Question
 from tidings.pipeline.sweep.grid import Spec, read_spec
@@ -108,13 +109,13 @@ def find_study(name: str) -> Path:
     known = study_files()
     if name not in known:
         folder = next(iter(known.values())).parent
-        accepted = f"one of {', '.join(known)} (in {folder}), or the path of a TOML file"
+        accepted = one_of(known, name, f"the path of a TOML file, or (in {folder}) one of")
         raise ConfigError("study", "name", name, accepted)
     return known[name]
 
 
 def study_files() -> dict[str, Path]:
-    """All studies by name: of the folder `studies` here, or else of the project's."""
+    """All studies by name: of the folder `studies` here, or else those that come with Tidings."""
     for folder in _folders():
         if found := {path.stem: path for path in sorted(folder.glob("*.toml")) if _argues(path)}:
             return found
@@ -124,8 +125,7 @@ def study_files() -> dict[str, Path]:
 
 
 def _folders() -> tuple[Path, ...]:
-    """The project's is beside `src`, if the package was not installed away from it."""
-    return Path(FOLDER), Path(__file__).parents[3] / FOLDER
+    return Path(FOLDER), packaged_folder("studies")
 
 
 def _argues(path: Path) -> bool:

@@ -8,6 +8,7 @@ their outages say.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -72,6 +73,11 @@ class Overlay:
     @property
     def lost_trace_rows(self) -> int:
         return sum(broker.lost_trace_rows for broker in self.brokers.values())
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Copies of messages that brokers have given up so far, by reason."""
+        return sum((broker.dropped for broker in self.brokers.values()), Counter[str]())
 
     async def stop(self) -> None:
         """Ends all brokers in good order; their traces are complete when this returns."""

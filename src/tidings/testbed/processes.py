@@ -12,7 +12,7 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class BrokerProcess:
         self._readers: list[asyncio.Task[None]] = []
         self._expected_to_run = False
         self._rows_lost_before = 0  # by earlier incarnations
+        self._dropped_before = Counter[str]()
 
     async def start(self, incarnation: int, started_at: float | None = None) -> None:
         """Starts it and waits until it listens."""
@@ -58,7 +59,8 @@ class BrokerProcess:
         )
         self._path.write_text(to_toml(config), encoding="utf-8")
         command = (sys.executable, "-m", "tidings", "broker", str(self._path), "--attached")
-        self._rows_lost_before, self.status = self.lost_trace_rows, {}
+        self._rows_lost_before, self._dropped_before = self.lost_trace_rows, self.dropped
+        self.status = {}
         self._process = await asyncio.create_subprocess_exec(
             *command,
             stdin=PIPE,
@@ -79,6 +81,11 @@ class BrokerProcess:
     def lost_trace_rows(self) -> int:
         """Rows it recorded that are on no disk, as far as it could tell."""
         return self._rows_lost_before + int(self.status.get("lost_trace_rows", 0))
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Copies of messages that it gave up, by reason, as it last reported."""
+        return self._dropped_before + Counter(self.status.get("dropped", {}))
 
     async def _ready(self) -> None:
         loop = asyncio.get_running_loop()

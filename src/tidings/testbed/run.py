@@ -19,7 +19,8 @@ from tidings.sim.scenario import Speaker
 from tidings.sim.workload import Publication, publications
 from tidings.testbed.overlay import Overlay
 from tidings.testbed.plan import Plan
-from tidings.testbed.traffic import Address, Traffic, client_name, publication
+from tidings.testbed.punctuality import NUMBER_BYTES, Punctuality, client_name
+from tidings.testbed.traffic import Address, Outgoing, Traffic, publication
 
 BEGIN_IN_S = 0.2  # until every broker has heard when the run began
 
@@ -31,8 +32,9 @@ class LiveRun:
         """Without traffic there are only brokers, and publishing is left to others."""
         self.planned, self.clock = planned, clock
         self.overlay = Overlay(planned.brokers, planned.traces / ".brokers" / planned.run, clock)
-        self.traffic = Traffic(clock)
         self._subscriptions = planned.load.subscriptions if with_traffic else ()
+        policies = planned.scenario.settings().policies
+        self.traffic = Traffic(clock, Punctuality(self._subscriptions, policies))
         self._publishers = planned.load.publishers if with_traffic else ()
 
     async def connect(self) -> bool:
@@ -58,8 +60,8 @@ class LiveRun:
         clients = {client.name: client for client in self.traffic.clients}
         for index, publisher in enumerate(self._publishers):
             published = publications(self.planned.scenario, index, publisher)
-            packets = _packets(publisher, published, started_at)
-            self.traffic.start_publishing(clients[_publisher_name(index)], packets)
+            messages = _messages(publisher, published, started_at)
+            self.traffic.start_publishing(clients[_publisher_name(index)], messages)
         return inf if endless else started_at + run.start_s + run.seconds
 
     async def drain(self) -> None:
@@ -77,14 +79,16 @@ class LiveRun:
         return self.planned.scenario.live.host, self.overlay.brokers[broker].mqtt_port
 
 
-def _packets(
+def _messages(
     publisher: Speaker, published: Iterator[Publication], started_at: float
-) -> Iterator[tuple[float, bytes]]:
-    """What one publisher publishes, as packets with their instants. Often the same packet comes
-    again, so the last one is remembered."""
+) -> Iterator[Outgoing]:
+    """What one publisher publishes. Often the same packet comes again, so the last one is
+    remembered."""
     payload, packet = bytes(publisher.payload_bytes), lru_cache(maxsize=1)(publication)
     for one in published:
-        yield started_at + one.at, packet(publisher.topic, payload, one.contract, one.properties)
+        data = packet(publisher.topic, payload, one.contract, one.properties)
+        said = (publisher.topic, one.contract, one.properties)
+        yield Outgoing(started_at + one.at, data, *said, len(payload) >= NUMBER_BYTES)
 
 
 def _publisher_name(index: int) -> str:

@@ -7,9 +7,13 @@ it can. Contracts are stated as any MQTT 5 client would state them, in user prop
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
+
+from msgspec import Struct
 
 from tidings.core.contract import Contract, Subscription
+from tidings.core.topic import matches
 from tidings.live.clock import Clock
 from tidings.mqtt.codec import PacketDecoder, encode, encode_publish
 from tidings.mqtt.contracts import user_properties_of
@@ -26,6 +30,7 @@ from tidings.mqtt.packets import (
 )
 from tidings.mqtt.properties import Properties, UserProperties
 from tidings.mqtt.reasons import FIRST_FAILURE
+from tidings.testbed.punctuality import NUMBER_BYTES, Punctuality
 
 RETRY_S = 0.1
 CONNECT_WITHIN_S = 5.0
@@ -34,11 +39,30 @@ READ_BYTES = 65_536
 Address = tuple[str, int]
 
 
+class Outgoing(Struct, frozen=True, gc=False):
+    """A message that somebody is going to publish."""
+
+    at: float
+    packet: bytes
+    topic: str
+    contract: Contract
+    properties: UserProperties
+    is_followed: bool  # whether its payload has room for a number; see `punctuality`
+
+
 class TrafficClient:
     """One MQTT 5 connection that is made again whenever it is lost."""
 
-    def __init__(self, name: str, place: Address, wishes: Iterable[Subscription] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        place: Address,
+        wishes: Iterable[Subscription] = (),
+        arrived: Callable[[int, float], None] = lambda number, deadline_s: None,
+    ) -> None:
+        """`arrived` hears the number of every message, and by when this client wanted it."""
         self.name, self._place, self._wishes = name, place, list(wishes)
+        self._arrived, self._deadlines_s = arrived, dict[str, float]()
         self.received = 0  # messages
         self.refused = ""  # why a subscription was not granted
         self.ready = asyncio.Event()  # connected, and all subscriptions granted
@@ -56,12 +80,12 @@ class TrafficClient:
                 self._hang_up()
             await asyncio.sleep(RETRY_S)
 
-    def publish(self, data: bytes) -> bool:
-        """Sends an encoded packet; false if there is no connection."""
-        if self._writer is None or not self.ready.is_set():
-            return False
-        self._writer.write(data)
-        return True
+    def is_connected(self) -> bool:
+        return self._writer is not None and self.ready.is_set()
+
+    def publish(self, packet: bytes) -> None:
+        assert self._writer is not None, "only who is connected can publish"
+        self._writer.write(packet)
 
     async def _converse(self) -> None:
         async with asyncio.timeout(CONNECT_WITHIN_S):
@@ -72,11 +96,23 @@ class TrafficClient:
         while data := await reader.read(READ_BYTES):
             for packet in _packets(decoder, data):
                 if isinstance(packet, Publish):
-                    self.received += 1
+                    self._receive(packet)
                 elif isinstance(packet, Connack | Suback):
                     granted += self._granted(packet)
             if granted == len(self._wishes) + 1:
                 self.ready.set()
+
+    def _receive(self, message: Publish) -> None:
+        self.received += 1
+        if len(message.payload) >= NUMBER_BYTES:
+            deadline_s = self._deadlines_s.get(message.topic) or self._deadline_s(message.topic)
+            self._arrived(int.from_bytes(message.payload[-NUMBER_BYTES:]), deadline_s)
+
+    def _deadline_s(self, topic: str) -> float:
+        """By when it wants messages of this topic; the longest time, if it has asked twice."""
+        asked = [w.contract.deadline_s for w in self._wishes if matches(w.topic, topic)]
+        self._deadlines_s[topic] = deadline_s = max(asked, default=inf)
+        return deadline_s
 
     def _granted(self, answer: Connack | Suback) -> int:
         code = max(answer.codes) if isinstance(answer, Suback) else answer.code
@@ -96,8 +132,8 @@ class TrafficClient:
 class Traffic:
     """All clients of a run."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, punctuality: Punctuality | None = None) -> None:
+        self._clock, self.punctuality = clock, punctuality or Punctuality((), ())
         self.clients: list[TrafficClient] = []
         self.published = self.unpublished = 0
         self._connections: list[asyncio.Task[None]] = []
@@ -106,7 +142,7 @@ class Traffic:
     def connect(
         self, name: str, place: Address, wishes: Iterable[Subscription] = ()
     ) -> TrafficClient:
-        client = TrafficClient(name, place, wishes)
+        client = TrafficClient(name, place, wishes, self._arrived)
         self.clients.append(client)
         self._connections.append(asyncio.create_task(client.run()))
         return client
@@ -128,11 +164,9 @@ class Traffic:
     def received(self) -> int:
         return sum(client.received for client in self.clients)
 
-    def start_publishing(
-        self, client: TrafficClient, packets: Iterator[tuple[float, bytes]]
-    ) -> None:
-        """Has a client send these packets, each at its instant."""
-        self._publishing.append(asyncio.create_task(self._keep_publishing(client, packets)))
+    def start_publishing(self, client: TrafficClient, messages: Iterator[Outgoing]) -> None:
+        """Has a client send these messages, each at its instant."""
+        self._publishing.append(asyncio.create_task(self._keep_publishing(client, messages)))
 
     def stop_publishing(self) -> None:
         """Nothing more is published; subscribers stay."""
@@ -146,17 +180,27 @@ class Traffic:
             connection.cancel()
         await asyncio.gather(*self._publishing, *self._connections, return_exceptions=True)
 
-    async def _keep_publishing(
-        self, client: TrafficClient, packets: Iterator[tuple[float, bytes]]
-    ) -> None:
-        for at, data in packets:
-            in_s = at - self._clock()
+    async def _keep_publishing(self, client: TrafficClient, messages: Iterator[Outgoing]) -> None:
+        for message in messages:
+            in_s = message.at - self._clock()
             if in_s > 0:
                 await asyncio.sleep(in_s)
-            if client.publish(data):
+            if client.is_connected():
+                client.publish(self._numbered(message))
                 self.published += 1
             else:
                 self.unpublished += 1
+
+    def _numbered(self, message: Outgoing) -> bytes:
+        """Its packet, with a number at the end, where the payload is."""
+        if not message.is_followed:
+            return message.packet
+        told = (message.topic, message.contract, message.properties)
+        number = self.punctuality.expect(*told, self._clock())
+        return message.packet[:-NUMBER_BYTES] + number.to_bytes(NUMBER_BYTES)
+
+    def _arrived(self, number: int, deadline_s: float) -> None:
+        self.punctuality.arrived(number, deadline_s, self._clock())
 
 
 def publication(
@@ -165,11 +209,6 @@ def publication(
     """A PUBLISH packet under a contract, with user properties."""
     properties = Properties(user_properties=(*user_properties_of(contract), *pairs))
     return encode_publish(topic, payload, properties, MQTT_5)
-
-
-def client_name(wish: Subscription) -> str:
-    """The client whose subscription this is; see `core.contract.subscription_id`."""
-    return wish.id[len(wish.broker) + 1 : -len(wish.topic) - 1]
 
 
 def _subscribe(packet_id: int, wish: Subscription) -> bytes:

@@ -7,6 +7,7 @@ a folder can be read at any time. Which of the listed files are read is said by 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidings.core.errors import ConfigError, first_line
+from tidings.core.errors import ConfigError, FileError, first_line
 from tidings.core.trace import SCHEMA_VERSION, TABLES
 
 T = TypeVar("T")
@@ -25,7 +26,9 @@ LOOKS = 5  # at a folder whose files are gathered while it is listed
 
 
 def listed_files(folder: Path) -> dict[str, list[Path]]:
-    """All files of each table in the folder; a `ConfigError` if there is none at all."""
+    """All files of each table in the folder; an error if there is none at all."""
+    if not folder.exists():
+        raise FileError(str(folder), os.strerror(errno.ENOENT))
     found = {table: list(parquet_files(folder / table)) for table in TABLES}
     if not any(found.values()):
         accepted = (

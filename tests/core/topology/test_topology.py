@@ -342,6 +342,11 @@ def test_names_are_unique_and_fit_for_files():
     assert from_gml(text).brokers == ("New-York", "New-York-2", "node-7", "New-York-2-2", "a-b-c")
 
 
+def test_a_place_that_the_map_calls_none_has_the_name_of_its_number() -> None:
+    text = gml(place(3, 0, 0, "None"), place(4, 1, 1, "None"), edges=[(3, 4)])
+    assert from_gml(text).brokers == ("node-3", "node-4")
+
+
 @pytest.mark.parametrize(
     ("text", "field"),
     [

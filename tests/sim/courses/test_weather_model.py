@@ -13,7 +13,7 @@ from support.link_models import a_link, a_model_file
 from support.scenarios import a_scenario
 from support.traces import tables_of, write_tables
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, FileError
 from tidings.core.links.weather import Conditions
 from tidings.core.trace import TABLES, Acknowledged, Forwarded, Probed, Row, arrow_schema
 from tidings.scenarios.set_up import set_up
@@ -136,7 +136,7 @@ def test_a_model_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         set_up(modelled(tmp_path / "m.parquet", a_link("h0", "h1")))
     with pytest.raises(ConfigError, match="at least one of the links of this overlay"):
         set_up(modelled(tmp_path / "n.parquet", a_link("a", "z")))
-    with pytest.raises(ConfigError, match=r"links.model is 'nowhere.parquet'.*No such file"):
+    with pytest.raises(FileError, match=r"^nowhere.parquet: No such file .*: links.model\)"):
         set_up(on({"model": "nowhere.parquet"}))
     model = a_model_file(tmp_path / "o.parquet", a_link("a", "b"))
     with pytest.raises(ConfigError, match=r"empty, as links.model says how links behave"):

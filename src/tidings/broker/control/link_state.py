@@ -20,6 +20,7 @@ from math import inf
 from msgspec import Struct
 
 from tidings.broker.frames import Links
+from tidings.core.errors import some_of
 from tidings.core.links.estimates import LinkEstimate
 from tidings.routing.base import View
 
@@ -220,9 +221,8 @@ def nonsense(heard: Links, me: str, neighbours: Container[str]) -> str:
     )
     if not mad:
         return ""
-    more = f" and {len(mad) - MOST_NAMED} more" if len(mad) > MOST_NAMED else ""
-    named = ", ".join(mad[:MOST_NAMED])
-    return f"{shown(heard.origin)} reports nonsense about its links, not used: {named}{more}."
+    named = some_of(mad, MOST_NAMED)
+    return f"{shown(heard.origin)} reports nonsense about its links, not used: {named}."
 
 
 def shown(name: str) -> str:

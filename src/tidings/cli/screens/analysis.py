@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
+from tidings.cli.screens.sheet import Sheet
 from tidings.cli.screens.tables import metrics_table, records, study_table
 
 if TYPE_CHECKING:
@@ -53,26 +52,19 @@ def _show_run(console: Console, analysis: Analysis) -> None:
         _say(console, f"Reliability of the system, {row['strategy']}: {both}")
 
 
-def _cost_table(costs: pd.DataFrame) -> Table:
+def _cost_table(costs: pd.DataFrame) -> Sheet:
     from tidings.pipeline.transforms.cost import PARTS
 
-    table = Table(
-        title="On all links, per delivery",
-        title_justify="left",
-        box=SIMPLE,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("for")
-    for heading in ("frames", "bytes"):
-        table.add_column(heading, justify="right")
+    sheet = Sheet("On all links, per delivery")
+    sheet.add_texts("for")
+    sheet.add_numbers("frames", "bytes")
     by_part = {row["part"]: row for row in records(costs)}
     for part in PARTS:
         if row := by_part.get(part):
-            table.add_row(
+            sheet.add_row(
                 part, _number(row["frames_per_delivery"]), _number(row["bytes_per_delivery"])
             )
-    return table
+    return sheet
 
 
 def _show_doubts(console: Console, analysis: Analysis) -> None:

@@ -9,6 +9,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
+from tidings.cli.screens.sheet import Sheet
 from tidings.studies.claims import Finding
 from tidings.studies.report import Mean, StudyResult
 from tidings.studies.wording import TITLES, Unit, X, unit, x_text
@@ -17,7 +18,7 @@ MAX_ROWS = 50  # of a table; a longer series is shown at fewer x, and whole in t
 COLOURS = {"holds": "green", "does not hold": "red", "not judged": "yellow"}
 
 
-def metric_tables(result: StudyResult) -> Iterator[Table]:
+def metric_tables(result: StudyResult) -> Iterator[Sheet]:
     """One row per x, one column per strategy and setting."""
     for metric in dict.fromkeys(mean.metric for mean in result.points):
         means = [mean for mean in result.points if mean.metric == metric]
@@ -25,15 +26,15 @@ def metric_tables(result: StudyResult) -> Iterator[Table]:
         step = ceil(len(every) / MAX_ROWS)
         parts = [TITLES[metric], written.name, f"one x of {step}" if step > 1 else ""]
         title = ", ".join(part for part in parts if part)
-        table = Table(title=title, title_justify="left", box=SIMPLE, show_edge=False)
+        sheet = Sheet(title)
         found = {(mean.x, _line(mean)): mean for mean in means}
         lines = dict.fromkeys(_line(mean) for mean in means)
-        table.add_column("x")
-        for line in lines:
-            table.add_column(line, justify="right")
+        add = sheet.add_texts if any(isinstance(x, str) for x in every) else sheet.add_numbers
+        add("x")
+        sheet.add_numbers(*lines)
         for x in every[::step]:
-            table.add_row(x_text(x), *(_cell(found.get((x, line)), written) for line in lines))
-        yield table
+            sheet.add_row(x_text(x), *(_cell(found.get((x, line)), written) for line in lines))
+        yield sheet
 
 
 def claims_table(result: StudyResult) -> Table:

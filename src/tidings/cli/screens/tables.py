@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isinf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.box import SIMPLE
-from rich.table import Table
-from rich.text import Text
+from tidings.cli.screens.sheet import Sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MAX_ROWS = 60  # on a screen; files and --json have all
-LABEL_WIDTH = 24  # a label up to this long is not broken, so that it can be copied
 
 
 class MetricFormat(NamedTuple):
@@ -36,37 +33,29 @@ METRICS = {
 }
 
 
-def study_table(title: str, study: pd.DataFrame) -> Table:
+def study_table(title: str, study: pd.DataFrame) -> Sheet:
     """A sweep: strategies and swept parameters, means over seeds ± half a confidence interval."""
     labels = list(study.columns[: study.columns.get_loc("seeds") + 1])
     labels = [name for name in labels if "." in name or study[name].nunique() > 1]
     seeds = "" if "seeds" in labels else f" over {study['seeds'].iloc[0]} seeds"
-    narrow = study.drop(columns="delay_p50_s")  # so that it fits a narrow terminal
-    return metrics_table(f"{title}: means{seeds} ± 95 % confidence", records(narrow), labels)
+    return metrics_table(f"{title}: means{seeds} ± 95 % confidence", records(study), labels)
 
 
-def metrics_table(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Table:
+def metrics_table(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Sheet:
     """The labels and all metrics of some rows, with ± half an interval where there is one."""
     metrics = [name for name in METRICS if rows and name in rows[0]]
-    table = Table(
-        title=Text(title, "table.title"),
-        title_justify="left",
-        box=SIMPLE,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    sheet = Sheet(title)
     for label in labels:
-        heading = label.rpartition(".")[2].replace("_", " ")
-        longest = max(map(len, map(_label, (row[label] for row in rows))), default=0)
-        table.add_column(heading, overflow="fold", min_width=min(longest, LABEL_WIDTH))
-    for metric in metrics:
-        table.add_column(METRICS[metric].heading, justify="right")
+        is_text = any(isinstance(row[label], str) for row in rows)
+        add = sheet.add_texts if is_text else sheet.add_numbers
+        add(label.rpartition(".")[2].replace("_", " "))
+    sheet.add_numbers(*(METRICS[metric].heading for metric in metrics))
     for row in rows[:MAX_ROWS]:
-        cells = [Text(_label(row[label])) for label in labels]  # names may have brackets
-        table.add_row(*cells, *(_cell(row, metric) for metric in metrics))
+        cells = [_label(row[label]) for label in labels]
+        sheet.add_row(*cells, *(_cell(row, metric) for metric in metrics))
     if len(rows) > MAX_ROWS:
-        table.caption = f"the first {MAX_ROWS} of {len(rows)} rows"
-    return table
+        sheet.caption = f"the first {MAX_ROWS} of {len(rows)} rows"
+    return sheet
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from math import inf
 from typing import Any
 
@@ -10,14 +11,17 @@ import msgspec
 import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column
 
+from tidings.cli.screens.sheet import Sheet
 from tidings.cli.screens.tables import metrics_table
 from tidings.live.clock import Clock
 from tidings.testbed.overlay import Overlay
 from tidings.testbed.plan import Plan
 from tidings.testbed.traffic import Traffic
 from tidings.traces.headline import per_subscriber, summary
+
+BAR_WIDTH = 20  # the words beside it need the room
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -30,19 +34,23 @@ class Outcome(msgspec.Struct, frozen=True):
 def show_brokers(console: Console, plan: Plan, overlay: Overlay) -> None:
     """Where every broker listens, and what to type to see a message travel."""
     host = plan.scenario.live.host
-    table = Table(title=f"{plan.scenario.run.name}: {len(overlay.brokers)} brokers on {host}")
-    for column in ("broker", "MQTT port", "links to"):
-        table.add_column(column)
+    sheet = Sheet(f"{plan.scenario.run.name}: {len(overlay.brokers)} brokers on {host}")
+    sheet.add_texts("broker")
+    sheet.add_numbers("MQTT port")
+    sheet.add_texts("links to")
     for name, broker in overlay.brokers.items():
         links = ", ".join(neighbour.name for neighbour in broker.config.neighbour)
-        table.add_row(name, str(broker.mqtt_port), links)
-    console.print(table)
+        sheet.add_row(name, str(broker.mqtt_port), links)
+    console.print(sheet)
     brokers = list(overlay.brokers)
     first, last = brokers[0], brokers[-1]
     here, there = overlay.brokers[first].mqtt_port, overlay.brokers[last].mqtt_port
     console.print(f"While it runs, listen at {last} and speak at {first}, in two other terminals:")
-    console.print(f"  tidings sub --host {host} -p {there} -t 'hello/#' -v", highlight=False)
-    console.print(f"  tidings pub --host {host} -p {here} -t hello/world hi", highlight=False)
+    for words in (
+        f"tidings sub --host {host} -p {there} -t 'hello/#' -v",
+        f"tidings pub --host {host} -p {here} -t hello/world hi",
+    ):
+        console.print(f"  {words}", highlight=False, soft_wrap=True)
 
 
 def report(plan: Plan, outcome: Outcome, tables: dict[str, pa.Table]) -> dict[str, Any]:
@@ -75,8 +83,21 @@ def show_result(
         console.print(metrics_table(title, rows, ("subscription", "messages")))
     elif not outcome.lost_trace_rows:
         console.print("Nobody published anything that somebody had subscribed to.")
-    console.print(f"Trace rows of run {plan.run} are in {plan.traces}.")
-    console.print(f"Next: tidings analyse {plan.traces}", highlight=False)
+    console.print(f"Trace rows of run {plan.run} are in {plan.traces}.", soft_wrap=True)
+    console.print(f"Next: tidings analyse {plan.traces}", highlight=False, soft_wrap=True)
+
+
+def so_far(traffic: Traffic, dropped: Mapping[str, int]) -> str:
+    """How a run goes: what was said and heard, how much of it in time, and what was given up."""
+    said = [f"{traffic.published:,} published", f"{traffic.received:,} received"]
+    found = traffic.punctuality
+    if (ratio := found.ratio()) is not None:
+        said.append(f"{ratio * 100:.1f} % on time")
+    said += [
+        f"{count:,} {what}" for what, count in (("late", found.late), ("lost", found.lost)) if count
+    ]
+    drops = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+    return ", ".join(said) + (f"; dropped: {drops}" if drops else "")
 
 
 class RunProgress:
@@ -84,7 +105,8 @@ class RunProgress:
 
     def __init__(self, console: Console, clock: Clock, end_at: float) -> None:
         self._clock, self._begin_at, self._end_at = clock, clock(), end_at
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        words = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=False))
+        columns = (words, BarColumn(bar_width=BAR_WIDTH), TimeRemainingColumn())
         self._bar = Progress(
             *columns,
             console=console,
@@ -101,9 +123,10 @@ class RunProgress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def show(self, traffic: Traffic) -> bool:
+    def show(self, traffic: Traffic, dropped: Mapping[str, int]) -> bool:
         """Tells how it goes; false when the time is up."""
         now = self._clock()
-        counts = f"{traffic.published:,} published, {traffic.received:,} received"
-        self._bar.update(self._task, completed=now - self._begin_at, description=counts)
+        traffic.punctuality.settle(now)
+        words = so_far(traffic, dropped)
+        self._bar.update(self._task, completed=now - self._begin_at, description=words)
         return now < self._end_at

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+
+from tidings.cli.screens.sheet import Sheet
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -100,7 +99,7 @@ class TableScreen:
         self._refresh()
 
     def end(self, status: Status, memory: Path) -> None:
-        self._console.print(self._table("The last windows"))
+        self._console.print(self._sheet("The last windows"))
         count = f"{status.windows:,} windows, {self._violations:,} below {self._target:.2%}."
         self._say(f"{_so_far(status)}. {count}")
         self._say(f"All windows are in {memory / 'windows'}.")
@@ -111,20 +110,18 @@ class TableScreen:
 
     def _refresh(self) -> None:
         if self._live.is_started:
-            table = self._table(f"{self._traces}, Ctrl-C to end")
-            table.caption = self._caption
-            self._live.update(table, refresh=True)
+            sheet = self._sheet(f"{self._traces}, Ctrl-C to end")
+            sheet.caption = self._caption
+            self._live.update(sheet, refresh=True)
 
-    def _table(self, title: str) -> Table:
-        heading = Text(title, "table.title")
-        table = Table(title=heading, title_justify="left", box=SIMPLE, show_edge=False)
-        table.add_column("topic", overflow="fold")
-        for column in COLUMNS:
-            table.add_column(column, justify="right")
+    def _sheet(self, title: str) -> Sheet:
+        sheet = Sheet(title)
+        sheet.add_texts("topic")
+        sheet.add_numbers(*COLUMNS)
         for window in self._last:
-            style = "red" if window.violates(self._target) else None
-            table.add_row(Text(window.topic), *_cells(window), style=style)
-        return table
+            style = "red" if window.violates(self._target) else ""
+            sheet.add_row(window.topic, *_cells(window), style=style)
+        return sheet
 
 
 def _cells(window: Window) -> tuple[str, ...]:

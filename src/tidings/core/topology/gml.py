@@ -8,7 +8,7 @@ for cables follow roads and coasts. The zoo's files have gaps, and these rules f
   chain of such nodes is placed from its ends inwards; where nothing is located, it is an error.
 - Links that double another are one link; links from a node to itself are left out.
 - Names are the labels, with `-` for what is neither letter, digit, `_` nor `.`; a node without a
-  label is called `node-<id>`, and a name taken already gets `-2`, `-3`, ...
+  label, or with the label `None`, is called `node-<id>`; a name taken already gets `-2`, `-3`, ...
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ def _names(nodes: Mapping[int, Mapping[str, object]]) -> dict[int, BrokerId]:
     taken: set[BrokerId] = set()
     for identity, node in nodes.items():
         label = unescape(str(node.get("label", "")))
+        label = "" if label == "None" else label  # so the zoo writes that there is none
         name = re.sub(r"[^\w.]+", "-", label).strip("-") or f"node-{identity}"
         candidate, copy = name, 2
         while candidate in taken:

@@ -36,8 +36,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from tidings.core.document import convert
+from tidings.core.document import convert, culprit
 from tidings.core.errors import ConfigError
+from tidings.files.document_kinds import check_kind
 from tidings.files.toml import read_toml
 from tidings.pipeline.sweep.parameters import MAX_POINTS, Setting, parse_grid, parse_setting
 from tidings.scenarios.read import parse
@@ -90,7 +91,9 @@ class Point(Struct, frozen=True):
 def read_spec(path: Path) -> Spec:
     """The sweep that a file describes; what is wrong with it is one clear `ConfigError`."""
     source = str(path)
-    document = convert(read_toml(path), _Document, source)
+    table = read_toml(path)
+    check_kind(table, "a sweep", source)
+    document = convert(table, _Document, source)
     name = document.name or path.stem
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         accepted = "letters, digits, '.', '_' and '-', as it names a folder"
@@ -108,7 +111,7 @@ def read_spec(path: Path) -> Spec:
 
 def points_of(spec: Spec) -> list[Point]:
     """All points, in the order of the grid; every scenario among them is checked."""
-    document = read_toml(spec.scenario)
+    document = read_toml(spec.scenario, f"{spec.source}: scenario")
     set_up(parse(document, *_place(spec)))  # a fault of the scenario itself is not one of the grid
     points: dict[str, Point] = {}
     for parameters, changes in _combinations(spec):
@@ -153,23 +156,8 @@ def _setup(
         return set_up(parse(document, *_place(spec), changes | swept))
     except ConfigError as error:
         field, value = "grid", dict(parameters)
-        if parameter := _culprit(error.field, swept):
+        if parameter := culprit(error.field, swept):
             field, value = f"grid.{parameter}", parameters[parameter]
-        elif parameter := _culprit(error.field, changes):
+        elif parameter := culprit(error.field, changes):
             field, value = f"setting.{setting}.{parameter}", changes[parameter]
         raise ConfigError(spec.source, field, value, error.accepted) from None
-
-
-def _culprit(field: str, parameters: Mapping[str, Any]) -> str | None:
-    """The parameter that an error about a field of the scenario is about."""
-    for parameter in parameters:
-        if f"{field}.".startswith((f"{parameter}.", f"{parameter}[")):
-            return parameter
-    names = [
-        parameter
-        for parameter, value in parameters.items()
-        if parameter.endswith(f".{field}")
-        or parameter.startswith(f"{field}.")  # a value where a table belongs, or the reverse
-        or (isinstance(value, dict) and field in value)  # a whole topology
-    ]
-    return names[0] if len(names) == 1 else None

@@ -12,7 +12,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from tidings.core.document import field_names
 from tidings.core.errors import ConfigError
+from tidings.core.near_names import suggestion
+from tidings.sim.scenario import Scenario
 
 MAX_POINTS = 100_000  # a grid beyond this is a slip: a day of work at a second each
 
@@ -103,4 +106,7 @@ def _check_name(parameter: str, place: str, source: str) -> None:
             "a parameter of the scenario with its table, such as links.loss_ratio (tables: "
             f"{', '.join(SECTIONS)})"
         )
+        names = [name for name in field_names(Scenario) if name.startswith(SECTIONS)]
+        if meant := suggestion(parameter, names):
+            accepted += f".{meant}"
         raise ConfigError(source, place, parameter, accepted)

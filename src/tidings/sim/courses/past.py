@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tidings.core.errors import A_FEW, some_of
 from tidings.core.intervals import Interval
 from tidings.core.links.silences import SETTLE_S, Flags, Instants, outages, reported
 from tidings.sim.courses.link_course import Ends, LinkCourse, LinkCourses
@@ -64,7 +65,8 @@ def past_courses(past: PastRows, ends: Sequence[Ends], round_trips: RoundTrips) 
             found[a, b] = course
     if not found:
         names = sorted({end for pair in past.links for end in pair})
-        raise ValueError(f"no link of this overlay is in it, only links of {', '.join(names)}")
+        theirs = some_of(names, A_FEW)
+        raise ValueError(f"no link of this overlay is in it, only links of {theirs}")
     length_s = past.end_at - past.start_at
     description = (
         f"{length_s:.0f} s of the run {past.run}; {len(found)} of {len(ends)} links are in it"

@@ -61,7 +61,7 @@ def draw(study: Study, result: StudyResult, path: Path) -> Path:
 def _title(study: Study, result: StudyResult) -> str:
     about = study.about
     of = f", {about.subscriber}" if about.subscriber else ""
-    title = f"{about.title}{of} ({about.paper}, {about.figure})\n{result.study}, {result.made_by()}"
+    title = f"{about.title}{of} ({about.origin()})\n{result.study}, {result.made_by()}"
     confidence = any(mean.ci is not None for mean in result.points)
     return f"{title}\nmeans over seeds, with 95 % confidence" if confidence else title
 
