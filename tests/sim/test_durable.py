@@ -48,8 +48,34 @@ def test_broker_failures_lose_no_durable_message(
 ) -> None:
     changes = {"broker.strategy": strategy}
     _, tables = outcome(line(schedule, durable=True, **changes))
-    assert served(tables) == wanted(tables)
+    assert served(tables) >= wanted(tables)
     assert "dropped" not in tables
+
+
+@pytest.mark.parametrize("strategy", ["d-tree", "dcrd"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        [{"broker": "b1", "from_s": 2.0, "to_s": 2.5}],
+        [  # it comes back alone, and its neighbour knows no more than it does
+            {"broker": "b1", "from_s": 2.0, "to_s": 2.5},
+            {"broker": "b2", "from_s": 2.1, "to_s": 3.0},
+        ],
+        [  # and dies again before anybody told it who wants what it has taken
+            {"broker": "b1", "from_s": 2.0, "to_s": 2.5},
+            {"broker": "b2", "from_s": 2.1, "to_s": 3.5},
+            {"broker": "b1", "from_s": 3.0, "to_s": 3.2},
+        ],
+    ],
+)
+def test_what_is_published_where_nobody_s_wishes_are_known_yet_reaches_all_the_same(
+    schedule: list[dict[str, Any]], strategy: str
+) -> None:
+    _, tables = outcome(line(schedule, durable=True, **{"broker.strategy": strategy}))
+    unlisted = {row["message"] for row in tables["published"] if not row["interested"]}
+    assert unlisted, "published before b1 had heard of the subscription at b3"
+    published = {row["message"] for row in tables["published"]}
+    assert {message for message, _ in served(tables)} == published
 
 
 @pytest.mark.parametrize("schedule", [FAILURES[0], FAILURES[3]])
@@ -107,4 +133,4 @@ def test_a_partition_delays_what_is_durable_and_costs_the_rest(
 def test_whatever_fails_and_returns_every_durable_message_arrives(changes: dict[str, Any]) -> None:
     always = {"broker.retry_every_s": 0.2, "run.drain_s": 60.0, "workload.rate_per_s": 20.0}
     _, tables = outcome(a_scenario({**always, **changes}, policy=KEPT))
-    assert served(tables) == wanted(tables)
+    assert served(tables) >= wanted(tables)

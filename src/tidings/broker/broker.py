@@ -43,6 +43,7 @@ from tidings.broker.frames import (
     Probe,
     Pull,
 )
+from tidings.broker.late_takers import LateTakers
 from tidings.broker.records import let_go, published, subscribed
 from tidings.broker.sending.link import LinkEnd
 from tidings.broker.sending.prospects import LinkProspects
@@ -104,6 +105,8 @@ class Broker:
         self._exchange = self._upkeep.exchange
         self._interests = self._exchange.interests
         self._delivered = Memory(settings.remember_s)
+        waited_s, batch_s = settings.late_takers_s, settings.batch_s
+        self._late_takers = LateTakers(name, waited_s, batch_s, self._links)
         self._defaults = BoundedCache[str, Contract](REMEMBERED_TOPICS)
 
     # ---- inputs from clients
@@ -125,12 +128,16 @@ class Broker:
             self._forward(parcel, now, effects)
             if self._strategies.talking and self._strategies.have_news():
                 self._exchange.share_soon(now)
+        if contract.durable or wanted.durable:
+            parcel, known = set_out(message, self.name, (), strategy, True, now), wanted.remote
+            self._late_takers.publish(parcel, (broker for broker, _ in known), now, effects)
         return effects
 
     def subscribe(self, subscription: Subscription, now: float) -> list[Effect]:
         """A client of this broker wants messages. Its id must be new, or replaces the old wish."""
         self._interests.subscribe(subscription)
         self._exchange.serve(now)
+        self._late_takers.heard(now)
         return [subscribed(self.name, subscription, True, now)]
 
     def unsubscribe(self, subscription_id: str, now: float) -> list[Effect]:
@@ -171,6 +178,8 @@ class Broker:
                 self._upkeep.receive(link, frame, now, effects)
             case Interests() | Links() | Pull() | Gossip():
                 self._exchange.receive(link, frame, now, effects)
+                if type(frame) is Interests:
+                    self._late_takers.heard(now)
             case _:
                 assert_never(frame)
         return effects
@@ -179,6 +188,7 @@ class Broker:
         """The link to a neighbour works (again): tell it all that is known."""
         effects: list[Effect] = []
         self._upkeep.link_up(self._links[neighbour], now, effects)
+        self._late_takers.linked(neighbour, now)
         return effects
 
     def link_down(self, neighbour: str, now: float) -> list[Effect]:
@@ -206,6 +216,9 @@ class Broker:
         if due_at < at:
             at = due_at
         due_at = self._waiting.due_at
+        if due_at < at:
+            at = due_at
+        due_at = self._late_takers.due_at
         return due_at if due_at < at else at
 
     def tick(self, now: float) -> list[Effect]:
@@ -217,6 +230,8 @@ class Broker:
             self._upkeep.chores(now, effects)
         for parcel in self._waiting.due(now):
             self._try_again(parcel, now, effects)
+        if self._late_takers.due_at <= now:
+            self._serve_late_takers(now, effects)
         return effects
 
     def close(self, now: float) -> list[Effect]:
@@ -227,12 +242,19 @@ class Broker:
         """All parcels this broker answers for: in queues, sent and not acknowledged, waiting."""
         yield from self._transmitter.holding()
         yield from self._waiting
+        yield from (held.parcel for held in self._late_takers)
 
     def restore(self, stored: Iterable[Parcel], now: float) -> list[Effect]:
         """What an earlier incarnation of this broker had stored and not handed on."""
         effects: list[Effect] = []
+        self._late_takers.begin(now)
         for parcel in stored:
-            self._wait(parcel, parcel.destinations, Reason.BROKER_FAILED, now, effects)
+            mine = tuple(d for d in parcel.destinations if d.broker == self.name)
+            others = tuple(d for d in parcel.destinations if d.broker != self.name)
+            if mine:
+                self._late_takers.take_up(parcel.only_for(mine))
+            if others:
+                self._wait(parcel, others, Reason.BROKER_FAILED, now, effects)
         return effects
 
     # ---- the straight line
@@ -252,6 +274,9 @@ class Broker:
                 if not self._delivered.repeated(message.id, now):
                     wanted = self._interests.wanted(message)
                     self._deliver(message, wanted, born_at, len(envelope.path), now, effects)
+                    if envelope.durable:
+                        mine = envelope.received(self.name, (destination,), born_at, size_bytes)
+                        self._late_takers.receive(mine, wanted.local_ids, now, effects)
                 owed = tuple([other for other in owed if other is not destination])
                 break
         if not owed:
@@ -317,6 +342,28 @@ class Broker:
         assert router is not None, "it has routed this parcel before"
         route = router.reroute(parcel, neighbour, self._view, now)
         self._follow(route, parcel, reason, now, effects)
+
+    def _serve_late_takers(self, now: float, effects: list[Effect]) -> None:
+        """Some could not say before a durable message came that they want it."""
+        for held in self._late_takers:
+            parcel, served, message = held.parcel, held.served, held.parcel.message
+            wanted = self._interests.wanted(message)
+            if held.published_here:
+                owed = wanted.destinations(message.contract)
+                if late := tuple(d for d in owed if d.broker not in served):
+                    effects.append(Store(parcel.only_for(late)))
+                    self._forward(parcel.only_for(late), now, effects)
+                    served.update(destination.broker for destination in late)
+            else:
+                age_s = now - parcel.born_at
+                taking = wanted.in_time(message.contract, age_s)
+                if takers := tuple(taker for taker in taking if taker not in served):
+                    hops = len(parcel.path) - 1
+                    effects.append(Deliver(takers, message, age_s))
+                    row = Delivered(now, self.name, message.id, age_s, hops, takers)
+                    effects.append(Record(row))
+                    served.update(takers)
+        self._late_takers.served(now, effects)
 
     # ---- no path for now
 

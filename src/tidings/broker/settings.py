@@ -45,6 +45,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     batch_s: NotNegative = 0.010  # changes of interests and links wait this long for company
 
     remember_s: Positive = 120.0  # how long repeats are recognised
+    late_takers_s: NotNegative = 30.0  # durable messages wait so long for takers after a restart
     trace: Level = "outcomes"
     dcrd: DcrdOptions = DcrdOptions()
     harmony: HarmonyOptions = HarmonyOptions()

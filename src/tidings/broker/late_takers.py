@@ -1,0 +1,114 @@
+"""Who else wants a message that comes soon after a restart? Those who could not say so yet.
+
+A broker that has just restarted knows nobody's wishes: its neighbours have not told it of theirs,
+and its own clients have not come back. A durable message would then be owed to nobody. So the
+broker keeps it for a while, as owed to itself, and gives it to takers as it hears of them:
+
+- what is published here, to other brokers, until each neighbour had time to tell what it knows;
+- what comes from others, to clients, until as many have it as it was sent for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import inf
+
+from msgspec import Struct
+
+from tidings.broker.effects import Effect, Forget, Store
+from tidings.core.contract import Destination
+from tidings.core.message import Parcel
+
+TOLD_WITHIN_S = 2.0  # by a neighbour that is linked for the first time since the restart
+
+
+class HeldForLate(Struct):
+    """A message that is kept, as a parcel that is owed to the broker itself."""
+
+    parcel: Parcel
+    takers: float  # how many want it, as far as is known
+    served: set[str]  # brokers, or subscriptions, that it was given to
+
+    @property
+    def published_here(self) -> bool:
+        return len(self.parcel.path) == 1
+
+
+class LateTakers:
+    """Durable messages that are kept for takers a restarted broker does not know yet."""
+
+    def __init__(self, me: str, for_s: float, batch_s: float, neighbours: Iterable[str]) -> None:
+        self._me, self._for_s, self._batch_s = me, for_s, batch_s
+        self._unmet = set(neighbours)  # those that it was never linked to
+        self._held: dict[int, HeldForLate] = {}
+        self._told_at = self._back_at = -inf  # when others have told theirs, and clients are back
+        self.due_at = inf  # when messages are to be given out, or forgotten
+
+    def __iter__(self) -> Iterator[HeldForLate]:
+        return iter(self._held.values())
+
+    def begin(self, now: float) -> None:
+        """The broker has restarted."""
+        self._told_at = inf if self._unmet else now  # who is alone is told nothing
+        self._back_at = now + self._for_s
+
+    def linked(self, neighbour: str, now: float) -> None:
+        """A link came up; the first time, the neighbour has much to tell."""
+        if neighbour in self._unmet:
+            self._unmet.discard(neighbour)
+            if self._told_at > now:
+                self._told_at = now + TOLD_WITHIN_S
+                self._plan()
+
+    def publish(
+        self, parcel: Parcel, served: Iterable[str], now: float, effects: list[Effect]
+    ) -> None:
+        """A durable message was published here, and these brokers are known to want it."""
+        if now < self._told_at:
+            self._keep(parcel.only_for((Destination(self._me, inf, ()),)), served, effects)
+
+    def receive(
+        self, parcel: Parcel, served: tuple[str, ...], now: float, effects: list[Effect]
+    ) -> None:
+        """A durable message came for clients of this broker, and these subscriptions have it."""
+        if now < self._back_at and len(served) < _takers(parcel):
+            self._keep(parcel, served, effects)
+
+    def take_up(self, parcel: Parcel) -> HeldForLate:
+        """Keeps what is stored; of those that were given it before a restart nothing is known."""
+        held = HeldForLate(parcel, _takers(parcel), set())
+        self._held[parcel.message.id] = held
+        self.due_at = min(self.due_at, self._until(held))
+        return held
+
+    def heard(self, now: float) -> None:
+        """Somebody's wishes have changed."""
+        if self._held:
+            self.due_at = min(self.due_at, now + self._batch_s)
+
+    def served(self, now: float, effects: list[Effect]) -> None:
+        """All takers that are known have it: whoever else wants it, is there still time for them?"""
+        for message, held in list(self._held.items()):
+            if self._until(held) <= now or len(held.served) >= held.takers:
+                del self._held[message]
+                effects.append(Forget(message, (self._me,)))
+        self._plan()
+
+    def _keep(self, parcel: Parcel, served: Iterable[str], effects: list[Effect]) -> None:
+        held = self._held.get(parcel.message.id)
+        if held is None:
+            held = self.take_up(parcel)
+            effects.append(Store(parcel))
+        held.served.update(served)
+
+    def _until(self, held: HeldForLate) -> float:
+        return self._told_at if held.published_here else self._back_at
+
+    def _plan(self) -> None:
+        self.due_at = min(map(self._until, self._held.values()), default=inf)
+
+
+def _takers(parcel: Parcel) -> float:
+    """How many subscriptions here a message is for; what was published here is for anybody."""
+    (destination,) = parcel.destinations
+    return sum(group.count for group in destination.groups) if len(parcel.path) > 1 else inf
