@@ -55,7 +55,12 @@ class WantedMessages(msgspec.Struct, frozen=True):
 def sub(
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", "-t", help="A topic filter; repeatable [default: #, all topics]"),
+        typer.Option(
+            "--topic",
+            "-t",
+            metavar="FILTER",
+            help="A topic filter; repeatable [default: #, all topics]",
+        ),
     ] = None,
     where: Annotated[
         str | None,
