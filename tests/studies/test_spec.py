@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.studies import a_study, a_study_file
+from support.studies import STUDY, a_study, a_study_file
 
 from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.question import MEASURES
@@ -172,3 +172,11 @@ def test_each_study_on_the_page_is_accepted_and_the_page_names_all_that_there_is
     named = {*JUDGES, *StudyResult.__struct_fields__, *READ_WITH, *(f'"{x}"' for x in SERIES_OVER)}
     named |= {metric for metrics in MEASURES.values() for metric in metrics}
     assert {name for name in named if f"`{name}`" not in page} == set()
+
+
+def test_a_study_of_no_figure_says_so_and_not_none(tmp_path: Path) -> None:
+    of_none = a_study_file(tmp_path / "none", study=STUDY.replace('figure = "Figure 1"', ""))
+    assert read_study(of_none).about.origin() == "A paper, beyond its figures"
+    assert read_study(a_study_file(tmp_path / "one")).about.origin() == "A paper, Figure 1"
+    origins = [read_study(path).about.origin() for path in study_files().values()]
+    assert not any("None" in origin for origin in origins)

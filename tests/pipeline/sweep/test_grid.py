@@ -163,3 +163,20 @@ def test_every_study_of_the_project_can_be_run() -> None:
     for spec in map(read_spec, specs):
         short = spec.quickened()  # all of it, but for the number of seeds
         assert points_of(msgspec.structs.replace(short, grid=short.grid | {"run.seed": (1,)}))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "meant"),
+    [
+        ("link.loss_ratio", "links.loss_ratio"),
+        ("links.los_ratio", "loss_ratio"),
+        ("loss_ratio", "links.loss_ratio"),
+    ],
+)
+def test_a_misspelt_parameter_is_met_with_the_one_meant(
+    parameter: str, meant: str, tmp_path: Path
+) -> None:
+    spec = a_spec(tmp_path, f'"{parameter}" = [0.1]')
+    with pytest.raises(ConfigError) as caught:
+        points_of(read_spec(spec))
+    assert str(caught.value).endswith(f" Did you mean '{meant}'?")
