@@ -40,6 +40,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("batch_s", -0.1, "float >= 0.0"),
     ("batch_s", nan, "float >= 0.0"),
     ("remember_s", 0.0, "float > 0.0"),
+    ("late_takers_s", -1.0, "float >= 0.0"),
 ]
 
 

@@ -87,7 +87,7 @@ class LateTakers:
             self.due_at = min(self.due_at, now + self._batch_s)
 
     def served(self, now: float, effects: list[Effect]) -> None:
-        """All takers that are known have it: is there still time for others?"""
+        """All takers that are known have it; what is for nobody else any more is forgotten."""
         for message, held in list(self._held.items()):
             if self._until(held) <= now or len(held.served) >= held.takers:
                 del self._held[message]
