@@ -29,7 +29,7 @@ def test_an_unknown_one_in_a_file_is_named_with_what_is_accepted() -> None:
     with pytest.raises(ConfigError) as caught:
         parse({"name": "n1", "policy": [{"topic": "a/#", "scheduling": "lifo"}]}, "n1.toml")
     named = f"n1.toml: policy.scheduling is 'lifo', but accepted is: {ACCEPTED}"
-    assert str(caught.value) == named
+    assert str(caught.value) == f"{named} Did you mean 'fifo'?"
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))

@@ -326,7 +326,7 @@ def children(process: Process) -> list[int]:
 
 def until_listening(process: Process) -> list[int]:
     assert process.process.stdout is not None
-    while "mosquitto_pub" not in process.process.stdout.readline():
+    while "tidings pub" not in process.process.stdout.readline():
         assert process.process.poll() is None
     return children(process)
 

@@ -26,7 +26,7 @@ from support.children import start
 from support.live import PahoClient, an_overlay, eventually
 
 from tidings.core.contract import Contract
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, FileError
 from tidings.core.message import Message
 from tidings.live.config import parse
 from tidings.live.logs import message_log
@@ -575,7 +575,7 @@ def test_a_link_model_that_is_gone_at_the_start_leaves_no_log_locked(
 ) -> None:
     monkeypatch.setattr(message_log, "LOCKED_WITHIN_S", 0.1)
     config = parse({"name": "b", "traces": str(tmp_path), "log": LOGS}, "broker.toml")
-    with pytest.raises(ConfigError, match="link_model is 'nowhere'"):
+    with pytest.raises(FileError, match=r"nowhere: No such file .*broker\.toml: link_model"):
         LiveBroker(msgspec.structs.replace(config, link_model="nowhere"))
     a_log(tmp_path / "logs" / "b" / "orders").close()
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from support.pages import ROOT
 from support.traces import a_wish, tables_of, write_tables
 
-from tidings.core.errors import ConfigError
+from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.links.model import LearnedLink
 from tidings.core.trace import Acknowledged, Forwarded, LinkChanged, Probed, Row
 from tidings.files.folders import replaced
@@ -409,13 +409,13 @@ def test_a_delay_that_never_changes_is_all_shift() -> None:
 
 
 def refused(path: Path, slice_s: float | None = None, hold_back: float = 0.2) -> str:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(TidingsError) as caught:
         checked_input(path, slice_s, hold_back)
     return str(caught.value)
 
 
 def test_other_files_and_folders_are_refused(tmp_path: Path) -> None:
-    assert "not a folder" in refused(tmp_path / "nothing")
+    assert "nothing: No such file or directory." in refused(tmp_path / "nothing")
     assert "a folder without traces" in refused(tmp_path)
     (tmp_path / "x.parquet").write_text("not Parquet")
     assert "a whole Parquet file" in refused(tmp_path / "x.parquet")

@@ -300,7 +300,7 @@ def test_rows_are_what_a_plain_reading_of_the_options_gives(
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({}, "url is None"),
+        ({}, "url is missing"),
         ({"url": "u", "topc": "a"}, "topc is 'a', but accepted is: one of the options url, topic"),
         ({"url": "u", "topic": "a/#/b"}, "topic is 'a/#/b'"),
         ({"url": "u", "where": "price >"}, "where is 'price >'"),
@@ -350,8 +350,8 @@ def a_schema(columns: dict[str, DataType]) -> StructType:
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
-        ({"topic": TEXT}, "column payload is None"),
-        ({"payload": TEXT}, "column topic is None"),
+        ({"topic": TEXT}, "column payload is missing"),
+        ({"payload": TEXT}, "column topic is missing"),
         ({**MESSAGE, "payload": IntegerType()}, "column payload is 'int'"),
         ({**MESSAGE, "at": DoubleType()}, "column is 'at'"),
         ({**MESSAGE, "price": TEXT}, "column price is 'string'"),

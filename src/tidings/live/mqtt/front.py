@@ -129,7 +129,8 @@ class MqttFront:
         self._deliveries.publisher = connection
         with self.driver.round:
             self._serve(connection, requests, now)
-            connection.answer()
+            if connection not in self._held:  # answers keep their place behind what waits
+                connection.answer()
             self._deliveries.touch(connection)
         self._deliveries.publisher = None
 
