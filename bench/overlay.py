@@ -50,10 +50,8 @@ def _line(name: str, found: dict, peer: dict) -> Line:
         f"lost {found['lost']:,} (Mosquitto {peer['lost']:,}); delay median {found['p50_ms']:.1f}, "
         f"99 % {found['p99_ms']:.1f} ms (Mosquitto {peer['p50_ms']:.1f}, {peer['p99_ms']:.1f})"
     ]
-    ratio, met = found["per_s"] / peer["per_s"], found["lost"] == 0
-    return line(
-        name, found["per_s"], "messages/s", peer["per_s"], ratio, 1, met, notes=notes, **found
-    )
+    ratio = found["per_s"] / peer["per_s"]
+    return line(name, found["per_s"], "messages/s", peer["per_s"], ratio, notes=notes, **found)
 
 
 def loads(ports: Ports, messages: int, seconds: int) -> tuple[dict, dict]:
