@@ -71,7 +71,7 @@ def test_an_unacknowledged_parcel_is_repeated_under_the_same_id_when_the_timer_e
 
 @pytest.mark.parametrize("transmissions", [1, 2, 4])
 def test_after_m_attempts_a_parcel_is_given_up_with_a_reason(transmissions: int) -> None:
-    net = connected(("b1", "b2"), transmissions=transmissions)
+    net = connected(("b1", "b2"), transmissions=transmissions, exhausted="drop")
     net.subscribe("b2")
     net.run(1.0)
     net.loses = lambda sender, receiver, frame: isinstance(frame, Data)
@@ -176,7 +176,7 @@ def test_a_data_frame_of_an_unknown_strategy_is_dropped_with_that_reason() -> No
 
 
 def test_a_parcel_never_goes_back_to_a_broker_that_has_held_it() -> None:
-    net = connected(*TRIANGLE)
+    net = connected(*TRIANGLE, exhausted="drop")
     effects = net.brokers["b2"].receive("b1", a_data(5, a_message(), "b1", path=("b1",)), net.now)
     assert not sends(effects)
     assert [row.reason for row in rows(effects, Dropped)] == ["no-route"]
@@ -325,7 +325,7 @@ def test_a_parcel_that_expires_unanswered_opens_the_window_for_the_next() -> Non
 
 
 def test_a_link_that_goes_down_gives_up_what_waits_and_what_is_unanswered() -> None:
-    broker = a_broker(wishes=[a_subscription("b2")], window_bytes=1)
+    broker = a_broker(wishes=[a_subscription("b2")], window_bytes=1, exhausted="drop")
     broker.publish(a_message(id=1), START)
     broker.publish(a_message(id=2), START)
     effects = broker.link_down("b2", START + 0.01)
@@ -336,7 +336,7 @@ def test_a_link_that_goes_down_gives_up_what_waits_and_what_is_unanswered() -> N
 
 
 def test_after_a_link_comes_back_its_window_is_empty() -> None:
-    broker = a_broker(wishes=[a_subscription("b2")], window_bytes=1)
+    broker = a_broker(wishes=[a_subscription("b2")], window_bytes=1, exhausted="drop")
     broker.publish(a_message(id=1), START)
     broker.link_down("b2", START + 0.01)
     effects = broker.link_up("b2", START + 1.0) + broker.link_ready("b2", inf, START + 1.0)

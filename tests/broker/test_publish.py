@@ -68,7 +68,7 @@ def test_a_payload_of_endless_nesting_does_not_stop_the_broker() -> None:
 
 
 def test_without_a_link_that_is_up_the_message_is_dropped_for_want_of_a_route() -> None:
-    broker = a_broker(wishes=[a_subscription("b2")])
+    broker = a_broker(wishes=[a_subscription("b2")], exhausted="drop")
     broker.link_down("b2", START)
     [dropped] = rows(broker.publish(a_message(), START), Dropped)
     assert (dropped.reason, dropped.destinations) == ("no-route", ("b2",))

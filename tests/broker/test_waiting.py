@@ -13,16 +13,20 @@ from support.builders import (
     START,
     Net,
     a_broker,
+    a_data,
     a_message,
     a_parcel,
     a_subscription,
     acknowledge,
     connected,
+    deliveries,
     nothing,
+    pinned,
     rows,
     sends,
 )
 
+from tidings.broker.broker import Broker
 from tidings.broker.effects import Forget
 from tidings.broker.frames import Ack, Data, Links
 from tidings.broker.waiting import LONGEST_PAUSE, WaitingRoom
@@ -214,8 +218,18 @@ def test_the_end_of_the_contract_is_the_end_of_waiting() -> None:
     message = net.publish("b1", deadline_s=3.0, late="drop")
     net.run(10.0)
     [row] = net.rows_of(Dropped)
-    assert (row.message, row.reason) == (message, "expired")
-    assert row.at < net.now - 10.0 + 3.0 + 2.0  # at its next try, half its age later at most
+    assert (row.message, row.reason) == (message, "exhausted")
+    assert row.at < net.now - 10.0 + 3.0  # when the next try would have been too late
+    assert not list(net.brokers["b1"].holding())
+
+
+def test_what_no_further_try_can_bring_in_time_does_not_wait_and_says_why_it_failed() -> None:
+    net, dark = dark_pair()
+    dark[0] = True
+    message = net.publish("b1", deadline_s=0.5, late="drop")
+    net.run(0.3)
+    [row] = net.rows_of(Dropped)
+    assert (row.message, row.reason) == (message, "exhausted")
     assert not list(net.brokers["b1"].holding())
 
 
@@ -275,6 +289,124 @@ def test_several_messages_are_tried_again_in_the_order_of_their_publication() ->
     dark[0] = False
     net.run(3.0)
     assert [message for _, message in net.delivered] == messages
+
+
+# ---- by default, whatever the strategy
+
+ONE_WAY = ["d-tree", "r-tree", "direct", "balanced", "best-path", "qos-path", "dcrd"]
+
+
+@pytest.mark.parametrize("strategy", ONE_WAY)
+def test_a_message_whose_only_link_is_dark_waits_for_it_and_arrives_once(strategy: str) -> None:
+    net = connected(("b1", "b2"), strategy=strategy)
+    net.subscribe("b2")
+    net.run(1.0)
+    net.loses = lambda sender, receiver, frame: isinstance(frame, Data)
+    message = net.publish("b1")
+    net.run(2.5)
+    assert numbers(net.brokers["b1"].holding()) == [message]
+    net.loses = nothing
+    net.run(5.0)
+    assert net.delivered == [("b2/c:t", message)]
+    assert not net.rows_of(Dropped)
+
+
+@pytest.mark.parametrize("strategy", ONE_WAY)
+def test_what_was_on_a_link_that_goes_down_waits_until_it_is_up(strategy: str) -> None:
+    net = connected(("b1", "b2"), strategy=strategy, window_bytes=1)
+    net.subscribe("b2")
+    net.run(1.0)
+    net.loses = lambda sender, receiver, frame: isinstance(frame, Data)
+    messages = [net.publish("b1") for _ in range(3)]  # one is on its way, two are in the queue
+    net.disconnect("b1", "b2")
+    messages.append(net.publish("b1"))
+    net.loses = nothing
+    net.run(5.0)
+    net.connect("b1", "b2")
+    net.run(5.0)
+    assert sorted(message for _, message in net.delivered) == messages
+    assert not net.rows_of(Dropped)
+
+
+@pytest.mark.parametrize("strategy", ONE_WAY)
+def test_what_arrived_without_an_answer_is_tried_again_and_delivered_once(strategy: str) -> None:
+    net = connected(("b1", "b2"), strategy=strategy)
+    net.subscribe("b2")
+    net.run(1.0)
+    net.loses = lambda sender, receiver, frame: isinstance(frame, Ack)
+    message = net.publish("b1")
+    net.run(200.0)
+    assert len(net.frames(Data)) > 5
+    assert net.delivered == [("b2/c:t", message)]
+    assert not list(net.brokers["b1"].holding())  # it has been given up in the end
+
+
+@pytest.mark.parametrize("strategy", ["flooding", "multipath", "qos-multipath"])
+def test_a_copy_that_fails_is_left_to_the_others_and_does_not_wait(strategy: str) -> None:
+    net = connected(("b1", "b2"), ("b2", "b3"), ("b1", "b3"), strategy=strategy)
+    net.subscribe("b3")
+    net.run(1.0)
+    net.loses = lambda a, b, frame: isinstance(frame, Data) and (a, b) == ("b1", "b3")
+    message = net.publish("b1")
+    net.run(10.0)
+    assert net.delivered == [("b3/c:t", message)]
+    assert not list(net.brokers["b1"].holding())
+    assert len(net.frames(Data, sender="b1")) == 2
+
+
+@pytest.mark.parametrize("strategy", ["flooding", "multipath", "qos-multipath"])
+def test_what_no_copy_could_leave_with_waits_at_its_source(strategy: str) -> None:
+    net = connected(("b1", "b2"), strategy=strategy)
+    net.subscribe("b2")
+    net.run(1.0)
+    net.disconnect("b1", "b2")
+    message = net.publish("b1")
+    net.run(3.0)
+    net.connect("b1", "b2")
+    net.run(5.0)
+    assert net.delivered == [("b2/c:t", message)]
+
+
+def test_those_who_waited_for_one_link_find_room_in_its_queue_bit_by_bit() -> None:
+    net = connected(("b1", "b2"), queue_parcels=3, window_bytes=1)
+    net.subscribe("b2")
+    net.run(1.0)
+    net.disconnect("b1", "b2")
+    messages = [net.publish("b1") for _ in range(12)]
+    net.run(3.0)
+    net.connect("b1", "b2")
+    net.run(30.0)
+    assert sorted(message for _, message in net.delivered) == messages
+    assert not net.rows_of(Dropped)
+
+
+def test_what_finds_a_queue_full_at_once_is_dropped() -> None:
+    broker = a_broker(wishes=[a_subscription("b2")], queue_parcels=1, window_bytes=1)
+    said = [broker.publish(a_message(id=number), START) for number in (1, 2, 3)]
+    dropped = [row for effects in said for row in rows(effects, Dropped)]
+    assert [(row.message, row.reason) for row in dropped] == [(3, "queue-full")]
+
+
+# ---- a destination that has restarted
+
+
+@pytest.mark.parametrize(("doubtful", "taken"), [(True, False), (False, True)])
+def test_a_broker_refuses_what_an_earlier_incarnation_may_have_delivered(
+    doubtful: bool, taken: bool
+) -> None:
+    """The copy waited before this broker began; was one of it sent before that?"""
+    broker = Broker("b2", pinned(), {"b1": LinkEstimate(0.010)}, incarnation=2)
+    broker.link_up("b1", START)
+    broker.subscribe(a_subscription("b2"), START)
+    frame = a_data(7, a_message(id=5), "b2", age_s=10.0)
+    envelope = replace(frame.envelope, restarts=1, doubtful=doubtful)
+    effects = broker.receive("b1", replace(frame, envelope=envelope), START + 1.0)
+    assert bool(deliveries(effects)) == taken
+    assert [row.reason for row in rows(effects, Dropped)] == ([] if taken else ["broker-failed"])
+    assert [frame for _, frame in sends(effects, Ack)] == [Ack(7)]  # so that nobody tries again
+    younger = replace(envelope, message=a_message(id=6), age_s=0.5)
+    effects = broker.receive("b1", Data(8, younger), START + 1.0)
+    assert [effect.message.id for effect in deliveries(effects)] == [6]
 
 
 # ---- links of others that come and go

@@ -86,7 +86,11 @@ def test_a_parcel_that_starts_afresh_forgets_all_but_its_age_and_that_it_did() -
         "plan": (),
         "restarts": 4,
         "budgets": (),
+        "doubtful": True,  # it had given up a neighbour, who may have taken it
     }
+    unsent = msgspec.structs.replace(TRAVELLED, given_up=())
+    assert not unsent.afresh("b2", OWED).doubtful
+    assert msgspec.structs.replace(unsent, doubtful=True).afresh("b2", OWED).doubtful
 
 
 def test_restarts_are_counted_up_to_a_limit() -> None:

@@ -17,7 +17,7 @@ def test_each_neighbour_gets_its_own_copy_and_others_are_stranded() -> None:
 
 
 def test_over_two_links_nothing_arrives() -> None:
-    net = connected(*LINE, strategy="direct")
+    net = connected(*LINE, strategy="direct", exhausted="drop")
     near, far = net.subscribe("b2"), net.subscribe("b3")
     net.run(1.0)
     message = net.publish("b1")

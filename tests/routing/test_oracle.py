@@ -239,7 +239,8 @@ def test_in_a_full_mesh_without_losses_everything_arrives(changes: dict[str, Any
 
 
 def test_losses_are_not_foreseen() -> None:
-    _, tables = outcome(a_scenario({**MESH, "run.seconds": 10.0, "links.loss_ratio": 0.05}))
+    lossy = {"run.seconds": 10.0, "links.loss_ratio": 0.05, "broker.exhausted": "drop"}
+    _, tables = outcome(a_scenario({**MESH, **lossy}))
     lost = len(wanted(tables)) - len(served(tables))
     assert 0.03 < lost / len(wanted(tables)) < 0.12
     assert {row["reason"] for row in tables["dropped"]} == {"unacknowledged"}

@@ -61,3 +61,124 @@ def test_what_waits_for_a_link_of_others_leaves_when_it_is_known_to_work_again(
     waited = [row["at"] for row in tables["delivered"] if row["age_s"] > 1.5]
     assert len(waited) > 50
     assert max(waited) < up_at + 1.2  # a pause of one second, and the way
+
+
+# ---- a dark link, and then the broker of the detour dies
+
+TRIANGLE = {
+    "kind": "listed",
+    "links_ms": [["n1", "n2", 10.0], ["n2", "n3", 10.0], ["n1", "n3", 10.0]],
+}
+KILLED_S, RESTARTED_S, LIGHT_S = 12.0, 20.0, 35.0
+REROUTING = {"broker.harmony.reroute": True}
+ONE_WAY = [("dcrd", {}), ("qos-path", REROUTING), ("qos-path", {}), ("d-tree", {}), ("direct", {})]
+
+
+def killed_detour(strategy: str, **changes: Any) -> Scenario:
+    """n1 speaks to n3 for 39 s. Their link is dark for half a minute, and nobody is told; n2, over
+    which the detour goes, is dead for eight seconds of it."""
+    run = {"run.seconds": 39.0, "run.start_s": 2.0, "run.drain_s": 60.0}
+    return a_scenario(
+        {"broker.estimates": "measured", "broker.strategy": strategy, **run, **changes},
+        topology=TRIANGLE,
+        workload={
+            "publisher": [{"broker": "n1", "topic": "t", "rate_per_s": 20.0, "phase_s": 0.005}],
+            "subscriber": [{"broker": "n3", "topic": "t"}],
+        },
+        faults={
+            "schedule": [
+                {"link": ["n1", "n3"], "from_s": 5.0, "to_s": LIGHT_S},
+                {"broker": "n2", "from_s": KILLED_S, "to_s": RESTARTED_S},
+            ]
+        },
+    )
+
+
+@pytest.mark.parametrize(("strategy", "changes"), ONE_WAY)
+def test_a_dark_link_and_a_killed_detour_cost_no_message(
+    strategy: str, changes: dict[str, Any]
+) -> None:
+    _, tables = outcome(
+        killed_detour(strategy, **changes)
+    )  # the checker sees that none comes twice
+    held = {r["message"] for r in tables.get("dropped", ()) if r["reason"] == "broker-failed"}
+    assert {row["reason"] for row in tables.get("dropped", ())} <= {"broker-failed"}
+    assert {message for message, _ in wanted(tables) - served(tables)} <= held
+    assert len(held) <= 2  # what n2 had in its hands
+    waited = [row for row in tables["delivered"] if row["age_s"] > 1.0]
+    assert len(waited) > 7 * 20
+    end_s = LIGHT_S if strategy == "direct" else RESTARTED_S
+    assert max(row["at"] for row in waited) < end_s + 7.0  # a probe finds it up, and then a second
+
+
+@pytest.mark.parametrize(("strategy", "changes"), ONE_WAY)
+def test_with_drop_they_cost_all_that_had_no_way(strategy: str, changes: dict[str, Any]) -> None:
+    _, tables = outcome(killed_detour(strategy, **changes, **{"broker.exhausted": "drop"}))
+    assert len(wanted(tables) - served(tables)) > 7 * 20
+    assert max(row["age_s"] for row in tables["delivered"]) < 0.5
+
+
+@pytest.mark.parametrize(("strategy", "changes"), ONE_WAY)
+def test_what_must_not_be_late_waits_no_longer_than_its_deadline(
+    strategy: str, changes: dict[str, Any]
+) -> None:
+    scenario = killed_detour(
+        strategy, **changes, **{"workload.subscriber": [SOON], "run.drain_s": 10.0}
+    )
+    _, tables = outcome(scenario)
+    assert max(row["age_s"] for row in tables["delivered"]) <= 4.0
+    missed = {message for message, _ in wanted(tables) - served(tables)}
+    assert missed <= {row["message"] for row in tables["dropped"]}
+    assert 0 < len(missed) < len(wanted(tables))
+
+
+SOON = {"broker": "n3", "topic": "t", "deadline_ms": 4000.0, "late": "drop"}
+
+
+@pytest.mark.parametrize("strategy", ["flooding", "multipath", "qos-multipath"])
+def test_copies_do_not_multiply_by_waiting(strategy: str) -> None:
+    hops = {}
+    for exhausted in ("retry", "drop"):
+        result, _ = outcome(killed_detour(strategy, **{"broker.exhausted": exhausted}))
+        hops[exhausted] = result.hops
+    assert hops["retry"] < 1.1 * hops["drop"]
+
+
+@pytest.mark.parametrize("strategy", ["dcrd", "d-tree"])
+def test_a_destination_that_dies_before_its_answer_gets_nothing_twice(strategy: str) -> None:
+    """n2 has delivered what it could not acknowledge any more; when it is back it knows nothing of
+    that, and its client subscribes again."""
+    workload = {
+        "publisher": [{"broker": "n1", "topic": "t", "rate_per_s": 50.0, "phase_s": 0.0}],
+        "subscriber": [{"broker": "n2", "topic": "t"}],
+    }
+    scenario = a_scenario(
+        {"broker.strategy": strategy, "run.drain_s": 20.0},
+        topology=ONE,
+        workload=workload,
+        faults={
+            "schedule": [
+                {"link": ["n1", "n2"], "from_s": 1.97, "to_s": 2.4},
+                {"broker": "n2", "from_s": 2.0, "to_s": 2.5},
+            ]
+        },
+    )
+    _, tables = outcome(scenario)
+    messages = [row["message"] for row in tables["delivered"]]
+    assert len(messages) == len(set(messages))
+    refused = [row for row in tables["dropped"] if row["broker"] == "n2"]
+    assert {row["reason"] for row in refused} == {"broker-failed"}
+    assert {row["message"] for row in refused} & set(messages)
+    missed = {message for message, _ in wanted(tables) - served(tables)}
+    assert missed <= {row["message"] for row in refused}  # the rest has waited for it
+
+
+def test_what_can_never_arrive_is_tried_a_few_times_and_given_up() -> None:
+    outage = {"link": ["n1", "n2"], "from_s": 1.0, "to_s": 1e6}
+    changes = {"broker.strategy": "d-tree", "broker.estimates": "pinned"}
+    run = {"run.seconds": 2.0, "run.drain_s": 200.0}
+    result, tables = outcome(dark(ONE, "n2", 1.0, outage, **changes, **run))
+    assert not served(tables)
+    assert {row["reason"] for row in tables["dropped"]} == {"exhausted"}
+    assert max(row["at"] for row in tables["dropped"]) < 120.0 + 3.0
+    assert result.hops <= 15 * result.publications

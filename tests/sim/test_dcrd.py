@@ -96,12 +96,18 @@ def broken_overlays(draw: st.DrawFn) -> tuple[nx.Graph, set[tuple[str, str]]]:
 @pytest.mark.parametrize("timer", sorted(TIMERS))
 @pytest.mark.parametrize("transmissions", [1, 2])
 @settings(max_examples=25, deadline=None)
-@given(broken_overlays(), st.sampled_from(["exact", "theorem-1"]), st.booleans())
+@given(
+    broken_overlays(),
+    st.sampled_from(["exact", "theorem-1"]),
+    st.sampled_from(["pruned", "paper"]),
+    st.booleans(),
+)
 def test_a_message_arrives_if_and_only_if_a_live_path_exists(
     timer: str,
     transmissions: int,
     broken: tuple[nx.Graph, set[tuple[str, str]]],
     order: str,
+    search: str,
     hurried: bool,
 ) -> None:
     """No link comes back, nobody is told, and the estimates are those of healthy links."""
@@ -115,6 +121,8 @@ def test_a_message_arrives_if_and_only_if_a_live_path_exists(
             **TIMERS[timer],
             "broker.transmissions": transmissions,
             "broker.dcrd.order": order,
+            "broker.dcrd.search": search,
+            "broker.exhausted": "drop",
             "run.seconds": 2.0,
             "run.drain_s": 30.0,
         },
@@ -251,7 +259,7 @@ def test_the_end_of_the_contract_ends_the_retries() -> None:
     missing = wanted(tables) - served(tables)
     assert {s for _, s in missing} == {"b3/s:t"}
     assert 25 <= len(missing) <= 40  # the younger ones are tried again in time
-    assert reasons(tables) == {"expired"}
+    assert reasons(tables) == {"exhausted"}  # no further try would have been in time
     assert {m for m, _ in missing} == {row["message"] for row in tables["dropped"]}
     assert all(row["age_s"] <= 4.0 for row in tables["delivered"])
 
@@ -329,7 +337,7 @@ def test_the_death_of_one_destination_does_not_disturb_the_others(
     faults = {"schedule": [{"from_s": 3.0, "to_s": to_s, "broker": "b4"}]}
     workload = load(*(listener(f"b{n}") for n in range(2, 7)), rate_per_s=100.0)
     scenario = a_run(
-        {"broker.estimates": estimates},
+        {"broker.estimates": estimates, "broker.exhausted": "drop"},
         topology={"kind": "random-degree", "brokers": 6, "degree": 3},
         workload=workload,
         faults=faults,

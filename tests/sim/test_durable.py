@@ -82,7 +82,7 @@ def test_what_is_published_where_nobody_s_wishes_are_known_yet_reaches_all_the_s
 def test_what_is_not_durable_is_counted_as_lost_with_the_broker(
     schedule: list[dict[str, Any]],
 ) -> None:
-    _, tables = outcome(line(schedule, durable=False))
+    _, tables = outcome(line(schedule, durable=False, **{"broker.exhausted": "drop"}))
     missed = wanted(tables) - served(tables)
     reasons = Counter(row["reason"] for row in tables["dropped"])
     assert reasons[Reason.BROKER_FAILED] > 0
@@ -96,7 +96,8 @@ def test_a_partition_delays_what_is_durable_and_costs_the_rest(
     durable: bool, strategy: str
 ) -> None:
     cut = [{"link": ["b2", "b3"], "from_s": 2.0, "to_s": 4.0}]
-    _, tables = outcome(line(cut, durable, **{"broker.strategy": strategy}))
+    changes = {"broker.strategy": strategy, "broker.exhausted": "drop"}
+    _, tables = outcome(line(cut, durable, **changes))
     if durable:
         assert served(tables) == wanted(tables)
         assert max(row["age_s"] for row in tables["delivered"]) > 1.9

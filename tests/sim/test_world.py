@@ -156,6 +156,7 @@ def test_in_a_full_mesh_the_fewest_links_and_the_direct_link_deliver_the_same_se
         "faults.link_failures_per_hour": 600.0,
         "faults.link_outage_s": 0.5,
         "topology.brokers": 6,
+        "broker.exhausted": "drop",
     }
     _, direct = outcome(a_scenario({**changes, "broker.strategy": "direct"}))
     _, tree = outcome(a_scenario({**changes, "broker.strategy": "r-tree"}))
@@ -247,8 +248,8 @@ def test_a_link_is_as_slow_for_probes_as_for_messages() -> None:
 
 def test_a_link_that_is_dark_loses_what_is_sent_into_it() -> None:
     faults = {"schedule": [{"from_s": 2.0, "to_s": 3.0, "link": ["b1", "b3"]}]}
-    scenario = a_scenario({"broker.strategy": "direct"}, workload=line(), faults=faults)
-    _, tables = outcome(scenario)
+    changes = {"broker.strategy": "direct", "broker.exhausted": "drop"}
+    _, tables = outcome(a_scenario(changes, workload=line(), faults=faults))
     lost = {message for message, _ in wanted(tables) - served(tables)}
     in_the_dark = {r["message"] for r in tables["published"] if 2.0 <= r["at"] < 3.0}
     assert lost == in_the_dark
@@ -269,7 +270,7 @@ DEATH = {"schedule": [{"from_s": 2.0, "to_s": 3.0, "broker": "b3"}]}
 
 
 def test_a_dead_subscriber_broker_gets_nothing_and_after_its_return_everything() -> None:
-    _, tables = outcome(a_scenario(workload=line(), faults=DEATH))
+    _, tables = outcome(a_scenario({"broker.exhausted": "drop"}, workload=line(), faults=DEATH))
     homes = {row["message"]: row["at"] for row in tables["published"]}
     missed = [homes[message] for message, _ in wanted(tables) - served(tables)]
     assert missed

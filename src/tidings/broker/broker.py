@@ -24,6 +24,7 @@ to punctuality.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 from typing import assert_never
 
 from tidings.broker.control.incarnation import OwnIncarnation
@@ -50,7 +51,7 @@ from tidings.broker.sending.prospects import LinkProspects
 from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
-from tidings.broker.waiting import LAST_TRY, WaitingRoom
+from tidings.broker.waiting import WaitingRoom, is_fresh, may_wait
 from tidings.core.cache import BoundedCache
 from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
 from tidings.core.links.estimates import LinkEstimate
@@ -59,7 +60,7 @@ from tidings.core.message import HEADER_BYTES, Message, Parcel, set_out
 from tidings.core.message_ids import MessageIds
 from tidings.core.topic import matches
 from tidings.core.trace import Delivered, Dropped, Reason
-from tidings.routing.base import Route, View
+from tidings.routing.base import Route, View, left_to_others
 from tidings.routing.options import Foresight
 
 REMEMBERED_TOPICS = 10_000  # whose default contract is kept
@@ -107,6 +108,7 @@ class Broker:
         self._delivered = Memory(settings.remember_s)
         waited_s, batch_s = settings.late_takers_s, settings.batch_s
         self._late_takers = LateTakers(name, waited_s, batch_s, self._links)
+        self._began_at = inf  # when the first link came up: nothing came in before
         self._defaults = BoundedCache[str, Contract](REMEMBERED_TOPICS)
 
     # ---- inputs from clients
@@ -187,6 +189,7 @@ class Broker:
     def link_up(self, neighbour: str, now: float) -> list[Effect]:
         """The link to a neighbour works (again): tell it all that is known."""
         effects: list[Effect] = []
+        self._began_at = min(self._began_at, now)
         self._upkeep.link_up(self._links[neighbour], now, effects)
         self._late_takers.linked(neighbour, now)
         return effects
@@ -271,7 +274,11 @@ class Broker:
         born_at = now - envelope.age_s - link.delay_s - size_bytes * link.s_per_byte
         for destination in owed:
             if destination.broker == self.name:
-                if not self._delivered.repeated(message.id, now):
+                if envelope.doubtful and born_at < self._began_at and not envelope.durable:
+                    # An earlier incarnation may have delivered it, and nobody remembers.
+                    lost = Dropped(now, self.name, message.id, Reason.BROKER_FAILED, (self.name,))
+                    effects.append(Record(lost))
+                elif not self._delivered.repeated(message.id, now):
                     wanted = self._interests.wanted(message)
                     self._deliver(message, wanted, born_at, len(envelope.path), now, effects)
                     if envelope.durable:
@@ -329,7 +336,7 @@ class Broker:
                 continue
             self._transmitter.enqueue(link, copy, now, effects)
         if route.stranded:
-            self._wait(parcel, route.stranded, route.reason or reason, now, effects)
+            self._strand(route, parcel, route.reason or reason, now, effects)
         elif parcel.durable and not route.hops:  # other copies serve them
             effects.append(Forget(parcel.message.id, tuple(d.broker for d in parcel.destinations)))
 
@@ -367,6 +374,20 @@ class Broker:
 
     # ---- no path for now
 
+    def _strand(
+        self, route: Route, parcel: Parcel, reason: str, now: float, effects: list[Effect]
+    ) -> None:
+        """Destinations to which no way is known wait, unless other copies are for them."""
+        owed = route.stranded
+        several = parcel.strategy in self._strategies.redundant and not parcel.durable
+        if several and self.settings.exhausted == "retry":
+            left = left_to_others(route, parcel)
+            if left:
+                let_go(self.name, parcel, reason, left, now, effects)
+            owed = tuple([destination for destination in owed if destination not in left])
+        if owed:
+            self._wait(parcel, owed, reason, now, effects)
+
     def _wait(
         self,
         parcel: Parcel,
@@ -376,7 +397,7 @@ class Broker:
         effects: list[Effect],
     ) -> None:
         """Keep what may be tried again: from here, and as if for the first time."""
-        if parcel.durable or self._may_retry(parcel, reason, now):
+        if may_wait(parcel, reason, self.settings, now):
             if self._waiting.take(parcel.afresh(self.name, owed), now):
                 return
             reason = Reason.QUEUE_FULL
@@ -385,18 +406,10 @@ class Broker:
             effects.append(Warn(f"a queue is full: messages for {brokers} are dropped"))
         let_go(self.name, parcel, reason, owed, now, effects)
 
-    def _may_retry(self, parcel: Parcel, reason: str, now: float) -> bool:
-        no_way_left = reason in (Reason.EXHAUSTED, Reason.NO_ROUTE)
-        return self.settings.exhausted == "retry" and no_way_left and self._is_fresh(parcel, now)
-
-    def _is_fresh(self, parcel: Parcel, now: float) -> bool:
-        """Once its destination may have forgotten it, a message could be delivered twice."""
-        return now - parcel.born_at < LAST_TRY * self.settings.remember_s
-
     def _try_again(self, parcel: Parcel, now: float, effects: list[Effect]) -> None:
         if parcel.expires_at < now:
             let_go(self.name, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
-        elif parcel.durable or self._is_fresh(parcel, now):  # it may have waited for long
+        elif parcel.durable or is_fresh(parcel, self.settings, now):  # it may have waited for long
             self._forward(parcel, now, effects)
         else:
             let_go(self.name, parcel, Reason.EXHAUSTED, parcel.destinations, now, effects)

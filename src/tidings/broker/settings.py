@@ -25,7 +25,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     transmissions: Count = 1  # m: times a parcel is sent to one neighbour before it is given up
     ack_timer: Positive = 2.0  # timeout in expected link delays (pinned estimates): there and back
     ack_slack_s: NotNegative = 0.010  # added to it for what both ends need to answer
-    exhausted: Literal["drop", "retry"] = "drop"  # what becomes of a parcel that has no way left
+    exhausted: Literal["retry", "drop"] = "retry"  # what becomes of a parcel that has no way left
     retry_every_s: Positive = 1.0  # pause before a parcel without a way tries again, if it may
     waiting_parcels: Count = 100_000  # bound of those that pause, durable ones apart
     queue_parcels: Count = 10_000  # bound of each link's queue; publishers are slowed at half of it

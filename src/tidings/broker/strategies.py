@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tidings.broker.settings import Settings
 from tidings.routing import ROUTERS, SIMULATOR_ONLY
-from tidings.routing.base import Router, Talks
+from tidings.routing.base import Router, SendsCopies, Talks
 from tidings.routing.options import Foresight, Options
 
 
@@ -25,6 +25,7 @@ class Strategies:
         )
         self._routers: dict[str, Router] = {}
         self.talking: dict[str, Talks] = {}  # those that have something to say to neighbours
+        self.redundant: set[str] = set()  # the names of those that send several copies
         for name in (settings.strategy, *(p.contract.strategy for p in settings.policies)):
             self.get(name)
 
@@ -39,6 +40,8 @@ class Strategies:
         router = self._routers[name] = factory(self._options)
         if isinstance(router, Talks):
             self.talking[name] = router
+        if isinstance(router, SendsCopies) and router.redundant:
+            self.redundant.add(name)
         return router
 
     def have_news(self) -> bool:

@@ -1,8 +1,8 @@
-"""Where do parcels wait for which no path is known just now?
+"""Which parcels wait when no path is left, where, and for how long?
 
-Durable messages, and with `exhausted = "retry"` those that have tried every path, are routed afresh
-after a while, the older the more rarely, until they are late for everybody. A link that comes up,
-here or anywhere, makes all of them try soon.
+Durable messages, and with `exhausted = "retry"` all that have no way left just now, are routed
+afresh after a while, the older the more rarely, until they are late for everybody. A link that
+comes up, here or anywhere, makes all of them try soon.
 
 What is not durable is given up earlier: it may have arrived although no answer came, and a receiver
 knows a repeat for as long as it remembers and no longer.
@@ -14,11 +14,34 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from math import inf
 
+from tidings.broker.settings import Settings
 from tidings.core.message import Parcel
+from tidings.core.trace import Reason
 
+# Why a parcel cannot go on, and could later. A strategy that never reroutes has no way left as soon
+# as its one link fails. A full queue is no such reason: what waits would come back to it.
+NO_WAY_LEFT = frozenset(
+    {Reason.EXHAUSTED, Reason.NO_ROUTE, Reason.UNACKNOWLEDGED, Reason.LINK_DOWN}
+)
 LONGEST_PAUSE = 32.0  # times the shortest
 PAUSE_PER_AGE = 0.5  # so that a message's tries grow rarer by the same factor each time
 LAST_TRY = 0.75  # of what receivers remember; the rest is for travel, queues and repeats
+
+
+def may_wait(parcel: Parcel, reason: str, settings: Settings, now: float) -> bool:
+    """May a parcel be tried again that cannot go on for this reason, and could that help?"""
+    if parcel.durable:
+        return True
+    if settings.exhausted == "drop" or not is_fresh(parcel, settings, now):
+        return False
+    # Those who waited for the same link come together: the queue is full of their own kind.
+    no_way_left = reason in NO_WAY_LEFT or (reason == Reason.QUEUE_FULL and parcel.restarts > 0)
+    return no_way_left and now + settings.retry_every_s <= parcel.expires_at
+
+
+def is_fresh(parcel: Parcel, settings: Settings, now: float) -> bool:
+    """Once its destination may have forgotten it, a message could be delivered twice."""
+    return now - parcel.born_at < LAST_TRY * settings.remember_s
 
 
 class WaitingRoom:

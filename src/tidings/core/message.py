@@ -73,6 +73,7 @@ class Envelope(Struct, frozen=True, array_like=True, gc=False):
     durable: bool = False  # whoever holds it writes it down before acknowledging it
     restarts: Whole = 0  # how often it has started afresh, after a pause without a path
     budgets: tuple[Budget, ...] = ()  # of planned paths, where there is a deadline to keep
+    doubtful: bool = False  # it has waited after a copy of it left, which may have arrived
 
     def received(
         self, broker: str, destinations: tuple[Destination, ...], born_at: float, size_bytes: int
@@ -91,6 +92,7 @@ class Envelope(Struct, frozen=True, array_like=True, gc=False):
             self.durable,
             self.restarts,
             self.budgets,
+            self.doubtful,
         )
 
     def restored(self, destinations: tuple[Destination, ...], born_at: float) -> Parcel:
@@ -128,6 +130,7 @@ class Parcel(Struct, frozen=True, gc=False):
     durable: bool = False
     restarts: int = 0
     budgets: tuple[Budget, ...] = ()
+    doubtful: bool = False
 
     def on_the_wire(self, now: float) -> Envelope:
         """As it goes on a link: its birth has become an age again."""
@@ -142,6 +145,7 @@ class Parcel(Struct, frozen=True, gc=False):
             self.durable,
             self.restarts,
             self.budgets,
+            self.doubtful,
         )
 
     def only_for(
@@ -164,6 +168,7 @@ class Parcel(Struct, frozen=True, gc=False):
             self.durable,
             self.restarts,
             budgets if plan else self.budgets,
+            self.doubtful,
         )
 
     def given_up_on(self, broker: str, neighbour: str) -> Parcel:
@@ -182,6 +187,7 @@ class Parcel(Struct, frozen=True, gc=False):
             self.size_bytes,
             durable=self.durable,
             restarts=min(self.restarts + 1, MOST_RESTARTS),
+            doubtful=self.doubtful or bool(self.given_up),
         )
 
     def stored(self, age_s: float, destinations: tuple[Destination, ...]) -> Envelope:

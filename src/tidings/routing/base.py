@@ -65,6 +65,14 @@ class Foretells(Protocol):
 
 
 @runtime_checkable
+class SendsCopies(Protocol):
+    """A strategy that may send several copies of one message. A copy that fails is left to the
+    others: if each of them waited and set out again, they would only become more."""
+
+    redundant: bool  # it does so
+
+
+@runtime_checkable
 class Talks(Protocol):
     """A strategy whose routers at different brokers tell each other things. Brokers cannot read
     them: they carry them to all neighbours, and repeat them until they are acknowledged."""
@@ -92,6 +100,14 @@ class NeverReroutes:
 
     def reroute(self, parcel: Parcel, failed: str, view: View, now: float) -> Route:
         return Route((), parcel.destinations)
+
+
+def left_to_others(route: Route, parcel: Parcel) -> tuple[Destination, ...]:
+    """Of the stranded destinations of a strategy that sends several copies, those that another copy
+    is for: all of them once a copy has left its source, and there those that a hop serves."""
+    if len(parcel.path) > 1 or parcel.given_up:
+        return route.stranded
+    return tuple([d for d in route.stranded if any(d in hop.destinations for hop in route.hops)])
 
 
 def by_next_hop(

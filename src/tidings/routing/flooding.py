@@ -18,6 +18,8 @@ REMEMBER_S = 120.0  # no copy of a flood comes so long after the first
 class Flooding(NeverReroutes):
     """Every link once in each direction, for every message."""
 
+    redundant = True
+
     def __init__(self) -> None:
         self._forwarded = Memory(REMEMBER_S)
 

@@ -24,6 +24,8 @@ CHOICES = 5  # the shortest paths among which the second is sought
 class Multipath(NeverReroutes):
     """Two paths to each destination, sought when first needed and kept until the view changes."""
 
+    redundant = True
+
     def __init__(self) -> None:
         self._version = -1
         self._delays: Graph = {}

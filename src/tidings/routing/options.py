@@ -19,6 +19,8 @@ class DcrdOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     order: Literal["theorem-1", "exact"] = "exact"  # exact: a failed attempt costs what it costs
     filter: Literal["last-resort", "paper"] = "last-resort"  # of neighbours expected to be late
+    # After a failure: only where known links may lead to the destination; paper: to everybody.
+    search: Literal["pruned", "paper"] = "pruned"
     tolerance: Finite = 0.01  # a smaller change of delay (relative) or ratio is no news
     deadline_step_s: Finite = 0.0  # filter "paper" rounds deadlines up to this; 0: keeps them exact
 

@@ -202,7 +202,8 @@ def test_at_level_hops_probes_leave_rows_and_silence_is_not_a_number() -> None:
 
 
 def test_parcels_that_were_sent_into_the_dark_are_given_up_not_forgotten() -> None:
-    net = measured(("b1", "b2"), window_bytes=1, probe_every_s=1.0, probe_timeout_s=0.5)
+    probing = {"probe_every_s": 1.0, "probe_timeout_s": 0.5}
+    net = measured(("b1", "b2"), window_bytes=1, exhausted="drop", **probing)
     net.subscribe("b2")
     net.run(1.0)
     net.loses = dark("b1", "b2")

@@ -22,7 +22,8 @@ PAIR = ("b1", "b2")
 
 def slowed(**settings: Any) -> Net:
     """Two brokers that know their link well, which has just become slower; probes are far apart."""
-    net = connected(PAIR, estimates="measured", probe_every_s=1e6, **settings)
+    alone = {"estimates": "measured", "probe_every_s": 1e6, "exhausted": "drop"}
+    net = connected(PAIR, **alone, **settings)
     net.subscribe("b2")
     net.run(1.0)
     for _ in range(20):

@@ -236,7 +236,7 @@ def test_nonsense_from_the_wire_is_dropped_or_carried_and_does_no_harm(
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_broker_that_is_named_twice_among_the_destinations_does_no_harm(strategy: str) -> None:
-    net = connected(("b1", "b2"), ("b2", "b3"), strategy=strategy)
+    net = connected(("b1", "b2"), ("b2", "b3"), strategy=strategy, exhausted="drop")
     mine = [a_destination("b2", (deadline_s, 1)) for deadline_s in (0.5, 0.6)]
     net.tell("b2", "receive", "b1", a_data(7, a_message(), *mine, path=(), strategy=strategy))
     assert [row.reason for row in net.rows_of(Dropped)] == [Reason.NO_ROUTE]
@@ -418,7 +418,7 @@ def test_every_version_is_one_router_with_two_switches() -> None:
 
 def test_trouble_of_a_flow_is_told_to_whoever_runs_the_broker_and_once() -> None:
     wishes = [a_subscription("b2"), a_subscription("b9", "far")]
-    broker = a_broker("b1", ("b2",), wishes, strategy="qos-path")
+    broker = a_broker("b1", ("b2",), wishes, strategy="qos-path", exhausted="drop")
     for expected in (["No path to b2 meets its deadline", "No path to b9"], []):
         effects = broker.publish(a_message(deadline_s=0.001), START)
         warning = " ".join(effect.text for effect in effects if isinstance(effect, Warn))

@@ -1,5 +1,7 @@
 """`dcrd`: delay-cognizant reliable delivery, where every message finds its own way.
 
+The search
+----------
 Algorithm 2 of the paper. A broker hands a message to the first neighbour on its sending list that
 has not held it; if that stays silent, to the next; if none is left, back to where the message came
 from, which goes on with its own list. All that this needs is in the envelope (the brokers that held
@@ -9,6 +11,12 @@ destination if working links lead there.
 
 Where the way back itself fails, any other broker that held the message may go on with it. No copy
 crosses a link twice in the same direction.
+
+What it leaves out
+------------------
+With `search = "pruned"` a message that has met a failure leaves out what cannot lead to its
+destination any more (`known_ways`), and ends where nothing is left; the paper's search walks back
+through every dead end to where it began.
 """
 
 from __future__ import annotations
@@ -20,6 +28,7 @@ from tidings.core.contract import Destination
 from tidings.core.message import Parcel
 from tidings.core.trace import Reason
 from tidings.routing.base import Route, View, by_next_hop
+from tidings.routing.dcrd.known_ways import KnownWays
 from tidings.routing.dcrd.sending_lists import SendingLists
 from tidings.routing.options import Options
 
@@ -29,6 +38,7 @@ class Dcrd:
 
     def __init__(self, options: Options) -> None:
         self._lists = SendingLists(options)
+        self._ways = KnownWays() if options.dcrd.search == "pruned" else None
 
     # ---- where next
 
@@ -51,13 +61,20 @@ class Dcrd:
         deadline_s = destination.groups[0].deadline_s if destination.groups else inf
         target = self._lists.target(destination.broker, path[0], deadline_s)
         left_s, late = deadline_s - (now - parcel.born_at), None
+        ahead = None
+        if self._ways is not None and (given_up or me in path[:-1]):  # it searches
+            ahead = self._ways.prospect(destination.broker, parcel, view)
         for neighbour, delay_s in self._lists.choices(target, view):
             if neighbour in path or (given_up and (me, neighbour) in given_up):
+                continue
+            if ahead is not None and neighbour not in ahead.onward:
                 continue
             if delay_s < left_s:
                 return neighbour
             late = late or neighbour
-        return late or self._back(parcel, view)
+        if late is None and (ahead is None or ahead.any_way):
+            return self._back(parcel, view)
+        return late
 
     def _back(self, parcel: Parcel, view: View) -> str | None:
         """Whoever this broker has the message from; if that fails, another that held it."""

@@ -42,6 +42,7 @@ class Harmony:
 
     def __init__(self, options: Options, qos: bool, multipath: bool) -> None:
         self._reroutes = options.harmony.reroute
+        self.redundant = multipath and not self._reroutes
         self._flows = Flows(options.harmony, qos, multipath)
 
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
