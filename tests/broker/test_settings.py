@@ -19,6 +19,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("transmissions", 0, "int >= 1"),
     ("retry_every_s", 0.0, "float > 0.0"),
     ("waiting_parcels", 0, "int >= 1"),
+    ("waiting_bytes", 0, "int >= 1"),
     ("queue_parcels", 0, "int >= 1"),
     ("queue_bytes", 0, "int >= 1"),
     ("window_bytes", 0, "int >= 1"),

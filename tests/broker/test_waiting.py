@@ -38,7 +38,7 @@ EVERY_S = 1.0
 
 
 def a_room(most: int = 100) -> WaitingRoom:
-    return WaitingRoom(EVERY_S, most)
+    return WaitingRoom(EVERY_S, most, 1 << 30)
 
 
 def waiting(number: int, born_at: float = 0.0) -> Parcel:
@@ -210,6 +210,38 @@ def test_what_finds_the_room_full_is_dropped_with_that_reason() -> None:
     dark[0] = False
     net.run(5.0)
     assert sorted(message for _, message in net.delivered) == messages[:2]
+
+
+def test_large_messages_fill_the_room_sooner() -> None:
+    net, dark = dark_pair(exhausted="retry", waiting_bytes=2_000)
+    dark[0] = True
+    messages = [net.publish("b1", payload=bytes(1_000)) for _ in range(3)]
+    net.run(0.5)
+    assert [(r.message, r.reason) for r in net.rows_of(Dropped)] == [(messages[2], "queue-full")]
+
+
+def test_publishers_are_slowed_while_much_that_is_durable_waits() -> None:
+    net, dark = dark_pair(waiting_bytes=4_000)
+    dark[0], broker = True, net.brokers["b1"]
+    net.publish("b1", durable=True, payload=bytes(1_000))
+    net.run(0.5)
+    assert not broker.crowded
+    messages = [net.publish("b1", durable=True, payload=bytes(1_000)) for _ in range(5)]
+    net.run(0.5)
+    assert broker.crowded
+    assert not net.rows_of(Dropped), "and yet it is kept"
+    dark[0] = False
+    net.run(60.0)
+    assert not broker.crowded
+    assert {message for _, message in net.delivered} >= set(messages)
+
+
+def test_a_broker_without_memory_leaves_what_is_durable_to_its_neighbour() -> None:
+    broker = a_broker("b2", ["b1"], waiting_bytes=100)
+    frames = [a_data(number, a_message(id=number, payload=bytes(200)), "b3") for number in (1, 2)]
+    for frame, answered in zip(frames, (True, False), strict=True):
+        durable = replace(frame, envelope=replace(frame.envelope, durable=True))
+        assert bool(sends(broker.receive("b1", durable, START), Ack)) is answered
 
 
 def test_the_end_of_the_contract_is_the_end_of_waiting() -> None:

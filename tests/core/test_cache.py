@@ -28,3 +28,31 @@ def test_a_cache_never_grows_beyond_its_bound_nor_tells_anything_old(
         assert cache[key] == value
         assert len(cache) <= most
         assert cache.items() <= newest.items()
+
+
+@given(st.integers(1, 50), st.lists(st.tuples(st.integers(0, 9), st.integers(1, 30)), max_size=50))
+def test_the_sizes_of_what_is_kept_never_sum_to_more_than_the_bound(
+    most: int, given: list[tuple[int, int]]
+) -> None:
+    cache, sizes = BoundedCache[int, int](most), dict[int, int]()
+    for key, size in given:
+        if key not in cache:
+            sizes[key] = size
+        assert cache.keep(key, size, size) == size
+        assert sum(sizes[kept] for kept in cache) <= most
+
+
+def test_what_would_fill_much_of_the_cache_alone_is_not_kept_and_drives_out_nothing() -> None:
+    cache = BoundedCache[str, int](1_000)
+    cache.keep("small", 1, 10)
+    assert cache.keep("large", 2, 900) == 2
+    assert dict(cache) == {"small": 1}
+
+
+def test_what_is_forgotten_makes_room() -> None:
+    cache = BoundedCache[str, int](2)
+    cache.keep("a", 1)
+    cache.keep("b", 2)
+    cache.forget("a")
+    cache.keep("c", 3)
+    assert dict(cache) == {"b": 2, "c": 3}

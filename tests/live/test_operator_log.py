@@ -64,8 +64,8 @@ def test_a_neighbour_that_cannot_be_reached_is_named_with_the_reason_and_not_too
     assert broker.logged("no link to n2", unknown, "does not resolve", "dialled again in")
     assert broker.logged("no link to n3", str(closed), "nothing listens there", "dialled again in")
     assert broker.logged("no link to n4", misspelt, "name that a host can have", "dialled again in")
-    # Whoever dials a sixth time has told of five failures, of two kinds at most (ended or reset), so
-    # of one kind there were three: one is written, and the last one tells of one more.
+    # Whoever dials a sixth time has told of five failures, of two kinds at most (ended or reset).
+    # So of one kind there were three: one is written, and the last one tells of one more.
     with socket.create_server(("127.0.0.1", closed)) as listener:
         for _ in range(6):
             listener.accept()[0].close()

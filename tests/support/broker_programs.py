@@ -48,6 +48,13 @@ class BrokerProgram:
             self._process.send_signal(number)
         return self._process.wait()
 
+    def memory_bytes(self) -> int:
+        """What its process holds in memory."""
+        assert self._process is not None
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        [kilobytes] = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")]
+        return 1024 * int(kilobytes)
+
     def said(self) -> list[str]:
         """Its lines on standard output."""
         return self._said.read_text().splitlines()

@@ -47,6 +47,7 @@ from tidings.broker.frames import (
 from tidings.broker.late_takers import LateTakers
 from tidings.broker.records import let_go, published, subscribed
 from tidings.broker.sending.link import LinkEnd
+from tidings.broker.sending.outbox import CROWDED_FROM, ROOMY_BELOW
 from tidings.broker.sending.prospects import LinkProspects
 from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
@@ -63,8 +64,10 @@ from tidings.core.trace import Delivered, Dropped, Reason
 from tidings.routing.base import Route, View, left_to_others
 from tidings.routing.options import Foresight
 
-REMEMBERED_TOPICS = 10_000  # whose default contract is kept
+DEFAULTS_BYTES = 4 << 20  # of topics whose default contract is remembered
+TOPIC_BYTES = 150  # of one of them, beside its name: measured
 MOST_NAMED = 3  # destinations in a warning
+WAITING = ""  # among those who are crowded: no neighbour, but what waits for a way
 
 
 class Broker:
@@ -98,7 +101,9 @@ class Broker:
         # Neighbours for whom so much waits that publishers should be slowed; mostly none. What they
         # say is taken all the same, until a queue is full.
         self.crowded: Mapping[str, None] = self._transmitter.crowded
-        self._waiting = WaitingRoom(settings.retry_every_s, settings.waiting_parcels)
+        self._waiting = WaitingRoom(
+            settings.retry_every_s, settings.waiting_parcels, settings.waiting_bytes
+        )
         own = OwnIncarnation(incarnation, self.message_ids)
         self._upkeep = Upkeep(
             self._view, settings, self._transmitter, self._strategies, self._waiting, own
@@ -109,7 +114,7 @@ class Broker:
         waited_s, batch_s = settings.late_takers_s, settings.batch_s
         self._late_takers = LateTakers(name, waited_s, batch_s, self._links)
         self._began_at = inf  # when the first link came up: nothing came in before
-        self._defaults = BoundedCache[str, Contract](REMEMBERED_TOPICS)
+        self._defaults = BoundedCache[str, Contract](DEFAULTS_BYTES)
 
     # ---- inputs from clients
 
@@ -160,7 +165,8 @@ class Broker:
         contract = self._defaults.get(topic)
         if contract is None:
             fitting = (p.contract for p in self.settings.policies if matches(p.topic, topic))
-            contract = self._defaults.keep(topic, next(fitting, BEST_EFFORT))
+            contract = next(fitting, BEST_EFFORT)
+            self._defaults.keep(topic, contract, TOPIC_BYTES + len(topic))
         return contract
 
     # ---- inputs from links
@@ -235,6 +241,7 @@ class Broker:
             self._try_again(parcel, now, effects)
         if self._late_takers.due_at <= now:
             self._serve_late_takers(now, effects)
+        self._mind_memory()
         return effects
 
     def close(self, now: float) -> list[Effect]:
@@ -263,14 +270,18 @@ class Broker:
     # ---- the straight line
 
     def _data(self, link: LinkEnd, frame: Data, now: float, effects: list[Effect]) -> None:
+        if frame.envelope.durable and self._held_bytes() >= self.settings.waiting_bytes:
+            return  # without an answer, the neighbour keeps it
         if link.seen.repeated(frame.transmission, now):
             self._transmitter.send(link, Ack(frame.transmission), effects)
             link.count(DISCARDED, CONTROL_BYTES)
             return
         envelope = frame.envelope
         message, owed = envelope.message, envelope.destinations
-        # `message.frame_bytes`, without the call: every hop passes through here.
+        # `message.frame_bytes`, mostly without the call: every hop passes through here.
         size_bytes = HEADER_BYTES + len(message.topic) + len(message.payload)
+        if message.properties or message.headers:
+            size_bytes = message.frame_bytes
         born_at = now - envelope.age_s - link.delay_s - size_bytes * link.s_per_byte
         for destination in owed:
             if destination.broker == self.name:
@@ -399,12 +410,27 @@ class Broker:
         """Keep what may be tried again: from here, and as if for the first time."""
         if may_wait(parcel, reason, self.settings, now):
             if self._waiting.take(parcel.afresh(self.name, owed), now):
+                self._mind_memory()
                 return
             reason = Reason.QUEUE_FULL
         if reason == Reason.QUEUE_FULL:
             brokers = ", ".join(destination.broker for destination in owed[:MOST_NAMED])
             effects.append(Warn(f"a queue is full: messages for {brokers} are dropped"))
         let_go(self.name, parcel, reason, owed, now, effects)
+
+    # ---- memory
+
+    def _held_bytes(self) -> int:
+        """Of durable messages that wait: there is always room for them, until memory ends."""
+        return self._waiting.durable_bytes + self._late_takers.size_bytes
+
+    def _mind_memory(self) -> None:
+        """Slows publishers when much that is durable waits, until little does."""
+        held_bytes, most_bytes = self._held_bytes(), self.settings.waiting_bytes
+        if held_bytes >= CROWDED_FROM * most_bytes:
+            self._transmitter.crowded[WAITING] = None
+        elif held_bytes < ROOMY_BELOW * most_bytes:
+            self._transmitter.crowded.pop(WAITING, None)
 
     def _try_again(self, parcel: Parcel, now: float, effects: list[Effect]) -> None:
         if parcel.expires_at < now:

@@ -43,6 +43,7 @@ class LateTakers:
         self._held: dict[int, HeldForLate] = {}
         self._told_at = self._back_at = -inf  # when others have told theirs, and clients are back
         self.due_at = inf  # when messages are to be given out, or forgotten
+        self.size_bytes = 0  # of all that is held
 
     def __iter__(self) -> Iterator[HeldForLate]:
         return iter(self._held.values())
@@ -77,7 +78,9 @@ class LateTakers:
     def take_up(self, parcel: Parcel) -> HeldForLate:
         """Keeps what is stored; of those that were given it before a restart nothing is known."""
         held = HeldForLate(parcel, _takers(parcel), set())
+        assert parcel.message.id not in self._held, "a message is held once"
         self._held[parcel.message.id] = held
+        self.size_bytes += parcel.size_bytes
         self.due_at = min(self.due_at, self._until(held))
         return held
 
@@ -91,6 +94,7 @@ class LateTakers:
         for message, held in list(self._held.items()):
             if self._until(held) <= now or len(held.served) >= held.takers:
                 del self._held[message]
+                self.size_bytes -= held.parcel.size_bytes
                 effects.append(Forget(message, (self._me,)))
         self._plan()
 

@@ -28,6 +28,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     exhausted: Literal["retry", "drop"] = "retry"  # what becomes of a parcel that has no way left
     retry_every_s: Positive = 1.0  # pause before a parcel without a way tries again, if it may
     waiting_parcels: Count = 100_000  # bound of those that pause, durable ones apart
+    waiting_bytes: Count = 268_435_456  # the other bound; of durable ones, too
     queue_parcels: Count = 10_000  # bound of each link's queue; publishers are slowed at half of it
     queue_bytes: Count = 67_108_864  # the other bound of each link's queue
     window_bytes: Count = 4_194_304  # unacknowledged bytes per link, at most; less on a slow one

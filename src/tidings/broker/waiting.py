@@ -6,6 +6,9 @@ comes up, here or anywhere, makes all of them try soon.
 
 What is not durable is given up earlier: it may have arrived although no answer came, and a receiver
 knows a repeat for as long as it remembers and no longer.
+
+Memory ends. What is not durable finds no room when enough waits. What is durable always does; so if
+much of it waits, publishers are slowed, and if too much does, neighbours have to keep theirs.
 """
 
 from __future__ import annotations
@@ -47,8 +50,9 @@ def is_fresh(parcel: Parcel, settings: Settings, now: float) -> bool:
 class WaitingRoom:
     """Parcels that will be tried again, in the order of when."""
 
-    def __init__(self, retry_every_s: float, most: int) -> None:
-        self._every_s, self._most = retry_every_s, most
+    def __init__(self, retry_every_s: float, most: int, most_bytes: int) -> None:
+        self._every_s, self._most, self._most_bytes = retry_every_s, most, most_bytes
+        self.size_bytes = self.durable_bytes = 0  # of all, and of those that must not be lost
         self._waiting: list[tuple[float, int, Parcel]] = []  # heap of (due at, serial, parcel)
         self._serial = 0
         self._all_by = -inf  # when the last will be tried, at the latest
@@ -60,8 +64,10 @@ class WaitingRoom:
     def take(self, parcel: Parcel, now: float) -> bool:
         """Keep a parcel until its next try; False if the room is full, which it never is for what
         must not be lost."""
-        if len(self._waiting) >= self._most and not parcel.durable:
+        full = len(self._waiting) >= self._most or self.size_bytes >= self._most_bytes
+        if full and not parcel.durable:
             return False
+        self._weigh(parcel, 1)
         age_s, shortest_s = now - parcel.born_at, self._every_s
         pause_s = max(shortest_s, min(PAUSE_PER_AGE * age_s, LONGEST_PAUSE * shortest_s))
         self._serial += 1
@@ -74,8 +80,14 @@ class WaitingRoom:
         """Parcels whose time has come; each is given out once."""
         while self.due_at <= now:
             parcel = heappop(self._waiting)[2]
+            self._weigh(parcel, -1)
             self.due_at = self._waiting[0][0] if self._waiting else inf
             yield parcel
+
+    def _weigh(self, parcel: Parcel, sign: int) -> None:
+        self.size_bytes += sign * parcel.size_bytes
+        if parcel.durable:
+            self.durable_bytes += sign * parcel.size_bytes
 
     def hasten(self, now: float) -> None:
         """Something has changed for the better: all shall try soon."""

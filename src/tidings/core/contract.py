@@ -18,6 +18,9 @@ from tidings.core.ranges import NotNegative, Ratio, Whole
 Late = Literal["deliver", "drop"]
 
 
+CONTRACT_BYTES = 64
+
+
 class Contract(Struct, frozen=True, array_like=True, gc=False):
     """A promise asked for: all of it optional, so that the default promises best effort."""
 
@@ -61,6 +64,11 @@ class Subscription(Struct, frozen=True, array_like=True):
     topic: str  # an MQTT topic filter
     where: str = ""  # a predicate; empty: every message
     contract: Contract = BEST_EFFORT
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes on the wire, and in memory without its index, about."""
+        return len(self.id) + len(self.topic) + len(self.where) + CONTRACT_BYTES
 
 
 def subscription_id(broker: str, client: str, topic_filter: str) -> str:

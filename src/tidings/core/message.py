@@ -32,6 +32,8 @@ from tidings.core.contract import BEST_EFFORT, Contract, Destination
 from tidings.core.ranges import Finite, NotNegative, Whole
 
 HEADER_BYTES = 32  # nominal: length, tag, transmission, age and list heads; equal in both worlds
+NOMINAL_PROPERTIES_BYTES = 128  # which the header covers, too: a contract, or a few attributes
+PAIR_BYTES = 4  # the lengths of a name and of a value
 MOST_RESTARTS = 1 << 30  # counted; a neighbour may claim any number
 
 
@@ -47,8 +49,13 @@ class Message(Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def frame_bytes(self) -> int:
-        """Nominal size of a frame that carries it."""
-        return HEADER_BYTES + len(self.topic) + len(self.payload)
+        """Nominal size of a frame that carries it. Long properties count as a payload does: they
+        fill queues and links as well."""
+        size_bytes = HEADER_BYTES + len(self.topic) + len(self.payload)
+        if self.properties or self.headers:
+            stated_bytes = properties_bytes(self.properties) + len(self.headers)
+            size_bytes += max(0, stated_bytes - NOMINAL_PROPERTIES_BYTES)
+        return size_bytes
 
 
 class Budget(Struct, frozen=True, array_like=True, gc=False):
@@ -193,6 +200,11 @@ class Parcel(Struct, frozen=True, gc=False):
     def stored(self, age_s: float, destinations: tuple[Destination, ...]) -> Envelope:
         """What a store keeps of it, for some of its destinations."""
         return Envelope(self.message, age_s, destinations, self.path, self.strategy, durable=True)
+
+
+def properties_bytes(properties: tuple[tuple[str, str], ...]) -> int:
+    """What user properties take on the wire, about."""
+    return sum([PAIR_BYTES + len(name) + len(value) for name, value in properties])
 
 
 def set_out(

@@ -102,6 +102,8 @@ class Mqtt(_Table, frozen=True):
     connect_within_s: Positive = 10.0  # from the connection to its CONNECT
     max_unsent_bytes: Annotated[int, Meta(ge=1024)] = 16 << 20  # beyond it a client loses messages
     max_connections: Annotated[int, Meta(ge=1)] = 10_000  # beyond it new ones are closed
+    max_filters_bytes: Annotated[int, Meta(ge=1024)] = 4 << 20  # a client's; more are refused
+    max_clients_bytes: Annotated[int, Meta(ge=1 << 20)] = 256 << 20  # of all clients together
 
 
 class Log(_Table, frozen=True):

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from tidings.core.cache import BoundedCache
 
 AGAIN_AFTER_S = 60.0
-SUBJECTS = 1_000  # that are remembered
+SUBJECTS = 1_000  # that are remembered, each with a line: a few megabytes
 MOST_LINES = 60  # within `AGAIN_AFTER_S`, about all subjects together
 MOST_CHARACTERS = 1_000  # of a line: a client's name may have 65,535 bytes
 
@@ -69,7 +69,7 @@ class RateLimitedWarnings:
         now = self._clock()
         for name, about in list(self._subjects.items()):
             if ending or about.is_over(now):
-                del self._subjects[name]
+                self._subjects.forget(name)
                 if about.left_out:
                     self._write(about.level, about.last, about.left_out - 1)
         if self._all.left_out and (ending or self._all.is_over(now)):
@@ -78,7 +78,8 @@ class RateLimitedWarnings:
 
     def _tell(self, level: int, text: str, subject: str) -> None:
         self.count += 1
-        subject, now = subject or text.partition(":")[0], self._clock()
+        text = one_line(text)
+        subject, now = (subject or text.partition(":")[0])[:MOST_CHARACTERS], self._clock()
         if self._all.is_over(now):
             self._begin_minute(now)
         about, left_out = self._subjects.get(subject), 0
@@ -101,7 +102,6 @@ class RateLimitedWarnings:
             self._write(before.level, before.last, before.left_out - 1, "and others")
 
     def _write(self, level: int, text: str, left_out: int, like_it: str = "like it") -> None:
-        text = one_line(text)
         if self._counted:
             text = f"{text} ({self.count} so far)"
         elif left_out:

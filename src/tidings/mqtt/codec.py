@@ -59,6 +59,11 @@ class PacketDecoder:
         self._kept.clear()
         return True
 
+    @property
+    def kept_bytes(self) -> int:
+        """Of a packet that is not all there."""
+        return len(self._kept)
+
     def take_publishes(self, append: Callable[[Publish], object]) -> None:
         """Takes the plain PUBLISH packets that come next, by the fast path."""
         self._position = take_publishes(

@@ -81,12 +81,14 @@ def property_text(value: object) -> str:
 
 
 class BadStatement(WireError):
-    """A user property that states something we cannot do; `name` is the property's own, or the one
-    that it is a misspelling of."""
+    """Something is asked for that we cannot do; `name` is the user property's own that asks for it,
+    or the one that it is a misspelling of."""
 
-    def __init__(self, name: str, problem: str) -> None:
+    def __init__(
+        self, name: str, problem: str, code: int = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+    ) -> None:
         self.name = name
-        super().__init__(problem, ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR)
+        super().__init__(problem, code)
 
 
 class Statement(Struct, frozen=True):

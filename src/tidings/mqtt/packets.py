@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from tidings.core.message import properties_bytes
 from tidings.mqtt.properties import NO_PROPERTIES, Properties
 
 MQTT_3_1_1 = 4  # the protocol level byte of CONNECT
@@ -27,6 +28,12 @@ class Publish(Struct, frozen=True, gc=False):
     retain: bool = False
     repeated: bool = False  # MQTT's DUP flag
     packet_id: int = 0  # 0 with QoS 0, which needs none
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes, about, while it is kept."""
+        texts_bytes = properties_bytes(self.properties.user_properties)
+        return len(self.topic) + len(self.payload) + texts_bytes
 
 
 class Connect(Struct, frozen=True, gc=False):

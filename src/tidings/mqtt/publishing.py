@@ -73,7 +73,7 @@ def _property_field(properties: Properties) -> bytes:
 
 
 def _header_block(properties: Properties) -> bytes:
-    return encode_block(replace(properties, user_properties=()), PacketType.PUBLISH)
+    return encode_block(properties, PacketType.PUBLISH)
 
 
 _topics: Remembering[bytes, str] = Remembering(topic_name, _size_of_key)
@@ -141,7 +141,9 @@ def encode_publish(topic: str, payload: bytes, properties: Properties, version: 
 
 def headers_of(properties: Properties) -> bytes:
     """All properties but the user properties, as one block that brokers pass on unread."""
-    return b"" if properties is NO_PROPERTIES else _header_blocks[properties]
+    if properties is NO_PROPERTIES:
+        return b""
+    return _header_blocks[replace(properties, user_properties=())]  # a key is kept, and may be long
 
 
 def delivered_properties(

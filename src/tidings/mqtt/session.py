@@ -120,6 +120,17 @@ class Session:
             return self._heard_at + KEEP_ALIVE_FACTOR * self._connect.keep_alive_s
         return inf
 
+    @property
+    def unread_bytes(self) -> int:
+        """Of a packet that is not all there."""
+        return self._decoder.kept_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept for this client: a packet that is not all there, and its will."""
+        will = self._connect.will
+        return self.unread_bytes + (will.size_bytes if will else 0)
+
     def outgoing(self) -> bytes:
         """Takes the bytes to send, often none."""
         if not self._outgoing:
@@ -207,7 +218,8 @@ class Session:
             problem = f"a {name} is not expected while the connection is {state}"
             raise WireError(problem, ReasonCode.PROTOCOL_ERROR)
         if isinstance(packet, Connect):
-            self._connect = packet
+            unread = replace(packet.properties, user_properties=())  # they may be long
+            self._connect = replace(packet, properties=unread)
         refuse_what_is_not_offered(packet, self._connect)
         self._state = following
         if isinstance(packet, Pingreq):

@@ -32,7 +32,9 @@ def test_a_process_that_was_stopped_for_an_hour_is_not_slow_for_the_next() -> No
 
 
 def a_sender() -> Broker:
-    return a_broker(wishes=[a_subscription("b2")], estimates="measured", probe_every_s=1e6)
+    """One that tells by a row what it has given up."""
+    measured = {"estimates": "measured", "probe_every_s": 1e6}
+    return a_broker(wishes=[a_subscription("b2")], exhausted="drop", **measured)
 
 
 def patience_ends_at(broker: Broker) -> float:

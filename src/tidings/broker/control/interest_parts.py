@@ -14,7 +14,6 @@ from tidings.broker.frames import Interests
 from tidings.core.contract import Subscription
 
 PART_BYTES = 1 << 20  # about, by characters: far below what the codec takes, even in wide letters
-CONTRACT_BYTES = 64
 
 _Key = tuple[int, int, int]
 
@@ -40,7 +39,7 @@ def _heaps(wishes: Sequence[Subscription]) -> Iterator[tuple[Subscription, ...]]
     heap: list[Subscription] = []
     size_bytes = 0
     for wish in wishes:
-        size_bytes += len(wish.id) + len(wish.topic) + len(wish.where) + CONTRACT_BYTES
+        size_bytes += wish.size_bytes
         if heap and size_bytes > PART_BYTES:
             yield tuple(heap)
             heap, size_bytes = [], 0

@@ -21,8 +21,12 @@ from tidings.core.predicate import Predicate, parse
 from tidings.core.topic import check_filter
 
 PARSED_PREDICATES = 1_000  # kept: clients of one kind state the same
-PLANNED_TOPICS = 10_000  # plans kept; a publisher of ever new topics must not fill the memory
-PLANNED_CONTRACTS = 1_000  # per topic, likewise
+PARSED_CHARACTERS = 1_000  # of one that is kept: its tree takes many times as much
+PLANS_BYTES = 32 << 20  # of plans kept; a publisher of ever new topics must not fill the memory
+OWED_BYTES = 32 << 20  # of what messages owe to other brokers, by plan and contract
+# Of a plan that is kept, beside the topic: as such, and for each subscription.
+PLAN_BYTES, SUBSCRIPTION_BYTES = 1_000, 50
+DESTINATION_BYTES = 200
 
 
 class News(Enum):
@@ -31,6 +35,9 @@ class News(Enum):
     OLD = "old"
     NEW = "new"
     GAP = "gap"
+
+
+_Owed = BoundedCache[tuple[int, Contract], tuple[Destination, ...]]  # by plan and contract
 
 
 class Wanted(Struct, frozen=True):
@@ -42,14 +49,16 @@ class Wanted(Struct, frozen=True):
     takes_late: bool  # every local subscription takes a late message
     durable: bool  # some other broker's subscription must not miss it
     remote: tuple[tuple[str, tuple[Contract, ...]], ...]
-    owed: BoundedCache[Contract, tuple[Destination, ...]]  # by the publisher's contract
+    plan: int  # its number in `owed`; 0 if it is for one message only
+    owed: _Owed
 
     def destinations(self, contract: Contract) -> tuple[Destination, ...]:
         """What a message under this contract owes to other brokers."""
-        known = self.owed.get(contract)
+        known = self.owed.get((self.plan, contract))
         if known is None:
-            owed = tuple(destination(b, contract, list(wishes)) for b, wishes in self.remote)
-            known = self.owed.keep(contract, owed)
+            known = tuple(destination(b, contract, list(wishes)) for b, wishes in self.remote)
+            if self.plan:
+                self.owed.keep((self.plan, contract), known, DESTINATION_BYTES * (1 + len(known)))
         return known
 
     def in_time(self, contract: Contract, age_s: float) -> tuple[str, ...]:
@@ -80,7 +89,8 @@ class InterestTable:
         self._subscriptions: list[Subscription | None] = []
         self._free_keys: list[int] = []
         self._origins = {me: _Origin(incarnation)}
-        self._plans = BoundedCache[str, tuple[TopicPlan, Wanted]](PLANNED_TOPICS)
+        self._plans = BoundedCache[str, tuple[TopicPlan, Wanted]](PLANS_BYTES)
+        self._plans_made, self._owed = 0, _Owed(OWED_BYTES)
         self._added: dict[str, Subscription] = {}
         self._removed: dict[str, None] = {}
         self._anew = False  # whether the next update is the whole
@@ -189,14 +199,17 @@ class InterestTable:
         planned = self._plans.get(message.topic)
         if planned is None:
             plan = self._index.plan(message.topic)
-            wanted = self._who([int(key) for key in plan.unconditional])
-            planned = self._plans.keep(message.topic, (plan, wanted))
+            self._plans_made += 1
+            wanted = self._who([int(key) for key in plan.unconditional], self._plans_made)
+            planned, wishes = (plan, wanted), len(wanted.everyone)
+            size_bytes = PLAN_BYTES + SUBSCRIPTION_BYTES * wishes + len(message.topic)
+            self._plans.keep(message.topic, planned, size_bytes)
         plan, wanted = planned
         if plan.conditional:
             return self._who([int(key) for key in plan.match(attributes(message))])
         return wanted
 
-    def _who(self, keys: list[int]) -> Wanted:
+    def _who(self, keys: list[int], plan: int = 0) -> Wanted:
         found = [s for key in keys if (s := self._subscriptions[key]) is not None]
         found.sort(key=lambda subscription: subscription.id)
         remote: dict[str, list[Contract]] = {}
@@ -211,7 +224,8 @@ class InterestTable:
             takes_late=all(s.contract.late == "deliver" for s in local),
             durable=any(s.contract.durable for s in found if s.broker != self._me),
             remote=tuple((broker, tuple(wishes)) for broker, wishes in sorted(remote.items())),
-            owed=BoundedCache(PLANNED_CONTRACTS),
+            plan=plan,
+            owed=self._owed,
         )
 
     # ---- the index
@@ -227,6 +241,7 @@ class InterestTable:
             self._subscriptions[key] = subscription
         origin.keys[subscription.id] = key
         self._plans.clear()
+        self._owed.clear()
 
     def _remove(self, origin: _Origin, subscription_id: str) -> Subscription | None:
         key = origin.keys.pop(subscription_id, None)
@@ -236,6 +251,7 @@ class InterestTable:
         removed, self._subscriptions[key] = self._subscriptions[key], None
         self._free_keys.append(key)
         self._plans.clear()
+        self._owed.clear()
         return removed
 
     def _forget(self, name: str) -> None:
@@ -248,7 +264,10 @@ class InterestTable:
 def _checked(subscription: Subscription) -> Predicate | None:
     """The predicate of a subscription, if that and the filter make sense."""
     check_filter(subscription.topic)
-    return _parsed(subscription.where) if subscription.where else None
+    where = subscription.where
+    if not where:
+        return None
+    return _parsed(where) if len(where) <= PARSED_CHARACTERS else parse(where)
 
 
 @lru_cache(maxsize=PARSED_PREDICATES)

@@ -18,7 +18,8 @@ from tidings.core.message import Parcel
 from tidings.routing.base import Foretells, View
 from tidings.routing.weights import expected_delay
 
-MOST_PLANNED = 10_000  # paths whose sum is kept: plans come over the wire, and memory ends
+PLANNED_BYTES = 4 << 20  # of paths whose sum is kept: plans come over the wire, memory ends
+PATH_BYTES, NAME_BYTES = 300, 8  # of one, and of each broker on it
 
 
 class LinkProspects:
@@ -28,7 +29,7 @@ class LinkProspects:
         self._neighbour, self._view, self._strategies = neighbour, view, strategies
         self._known: dict[tuple[str, str], Outlook | None] = {}  # by strategy and destination
         # By the rest of a plan's path.
-        self._planned = BoundedCache[BrokerPath, Outlook | None](MOST_PLANNED)
+        self._planned = BoundedCache[BrokerPath, Outlook | None](PLANNED_BYTES)
         self._plan: tuple[BrokerPath, ...] = ()  # of the parcel that was last asked about ...
         self._rests: dict[str, BrokerPath] = {}  # ... and its paths from here, by destination
         self._version = -1
@@ -50,7 +51,8 @@ class LinkProspects:
         if parcel.plan and (rest := self._rest(parcel.plan, destination)):
             if rest in self._planned:
                 return self._planned[rest]
-            return self._planned.keep(rest, self._sum(rest))
+            size_bytes = PATH_BYTES + sum(NAME_BYTES + len(broker) for broker in rest)
+            return self._planned.keep(rest, self._sum(rest), size_bytes)
         key = (parcel.strategy, destination)
         if key not in self._known:
             self._known[key] = self._sum(self._path(*key))

@@ -25,7 +25,7 @@ from tidings.live.config import BrokerConfig, Log
 from tidings.live.driver import Driver
 from tidings.live.logs.message_log import MessageLog
 from tidings.live.logs.records import LogError
-from tidings.live.mqtt.deliveries import REMEMBERED_RECIPIENTS, Deliveries
+from tidings.live.mqtt.deliveries import RECIPIENTS_BYTES, Deliveries, set_bytes
 
 logger = logging.getLogger("tidings.log")
 
@@ -61,7 +61,7 @@ class LoggedDeliveries(Deliveries):
     def __init__(self, logs: Iterable[KeptLog], clock: Clock) -> None:
         super().__init__()
         self._clock, self._logs = clock, {entry.wish.id: entry.kept for entry in logs}
-        self._known = BoundedCache[tuple[str, ...], tuple[MessageLog, ...]](REMEMBERED_RECIPIENTS)
+        self._known = BoundedCache[tuple[str, ...], tuple[MessageLog, ...]](RECIPIENTS_BYTES)
 
     def add(self, deliver: Deliver) -> None:
         takers = deliver.subscriptions
@@ -75,7 +75,7 @@ class LoggedDeliveries(Deliveries):
 
     def _logs_among(self, takers: tuple[str, ...]) -> tuple[MessageLog, ...]:
         logs = tuple(self._logs[taker] for taker in takers if taker in self._logs)
-        return self._known.keep(takers, logs)
+        return self._known.keep(takers, logs, set_bytes(takers))
 
 
 class Logs:

@@ -7,7 +7,9 @@ import socket
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
+from tidings.live.mqtt.filters import ClientFilters
 from tidings.mqtt.packets import MQTT_3_1_1
+from tidings.mqtt.reasons import ReasonCode
 from tidings.mqtt.session import Request, Session
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ class MqttConnection(asyncio.Protocol):
         self.client_id = ""  # from CONNECT on
         self.version = MQTT_3_1_1
         self.max_packet_bytes: float = inf
-        self.filters: dict[str, str] = {}  # topic filter → id of its subscription
+        self.filters = ClientFilters()
         self.dropped = 0  # messages that were not sent because it reads too slowly
         self.held = list[Request]()  # what it asked for and has to wait for
         self._held_at = 0.0  # since when nothing is read from it
@@ -46,7 +48,14 @@ class MqttConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         front = self._front
         now = front.driver.clock()
-        front.handle(self, self.session.feed(data, now), now)
+        requests = self.session.feed(data, now)
+        if unread_bytes := self.session.unread_bytes:
+            if front.room.has_room(self, 0):
+                front.room.taken(min(unread_bytes, len(data)))
+            else:
+                problem = "its packet is not all there, and clients take all memory they may"
+                requests += self.session.close(ReasonCode.QUOTA_EXCEEDED, problem)
+        front.handle(self, requests, now)
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._transport = None
@@ -60,6 +69,12 @@ class MqttConnection(asyncio.Protocol):
     def peer(self) -> Any:
         """Where the client is."""
         return self._transport and self._transport.get_extra_info("peername")
+
+    @property
+    def held_bytes(self) -> int:
+        """What this client takes of the memory for clients."""
+        unsent_bytes = self._transport.get_write_buffer_size() if self._transport else 0
+        return unsent_bytes + self.session.held_bytes + self.filters.size_bytes
 
     def hold(self, rest: list[Request], now: float) -> None:
         """Read no more: its kernel, and then the client itself, will wait."""
@@ -111,12 +126,14 @@ class MqttConnection(asyncio.Protocol):
 
     def _write(self, transport: asyncio.Transport) -> None:
         """If the client does not read, its messages are dropped; it is still answered."""
-        outbox = self._outbox
-        if self._messages and transport.get_write_buffer_size() > self._front.max_unsent_bytes:
-            self._drop()
-            transport.write(b"".join(self._answers))
-        else:
-            transport.write(b"".join(outbox) if len(outbox) > 1 else outbox[0])
+        outbox, room = self._outbox, self._front.room
+        data = b"".join(outbox) if len(outbox) > 1 else outbox[0]
+        if self._messages and (unsent_bytes := transport.get_write_buffer_size()):
+            if unsent_bytes > self._front.max_unsent_bytes or not room.has_room(self, len(data)):
+                self._drop(unsent_bytes)
+                data = b"".join(self._answers)
+            room.taken(len(data))
+        transport.write(data)
         outbox.clear()
         self._answers.clear()
         self._messages = 0
@@ -129,9 +146,9 @@ class MqttConnection(asyncio.Protocol):
             transport.close()
         self._transport = None  # nothing is written any more
 
-    def _drop(self) -> None:
+    def _drop(self, unsent_bytes: int) -> None:
         if not self.dropped:
-            limit = f"more than {self._front.max_unsent_bytes} bytes wait for it"
+            limit = f"{unsent_bytes:,} bytes wait for it"
             words = f"client {self.client_id} reads too slowly: {limit}, messages are dropped"
             self._front.notices.warn(words)
         self.dropped += self._messages

@@ -20,7 +20,9 @@ from tidings.mqtt.packets import MQTT_3_1_1, MQTT_5
 from tidings.mqtt.properties import NO_PROPERTIES
 from tidings.mqtt.publishing import delivered_properties, encode_publish
 
-REMEMBERED_RECIPIENTS = 10_000  # sets of subscriptions that messages went to
+RECIPIENTS_BYTES = 16 << 20  # of sets of subscriptions that messages went to
+# Of a set that is remembered: as such, and for each subscription in it.
+SET_BYTES, MEMBER_BYTES = 1_000, 100
 
 logger = logging.getLogger("tidings.mqtt")
 
@@ -54,7 +56,7 @@ class Deliveries:
 
     def __init__(self) -> None:
         self._takers_by_id: dict[str, tuple[Client, bool]] = {}
-        self._recipients = BoundedCache[tuple[str, ...], Recipients](REMEMBERED_RECIPIENTS)
+        self._recipients = BoundedCache[tuple[str, ...], Recipients](RECIPIENTS_BYTES)
         self._takers: tuple[str, ...] = ()
         self._run: list[Deliver] = []
         self._touched: dict[Client, None] = {}
@@ -141,7 +143,12 @@ class Deliveries:
     def _find_recipients(self, takers: tuple[str, ...]) -> Recipients:
         known = self._takers_by_id
         found = Recipients([known[taker] for taker in takers if taker in known])
-        return self._recipients.keep(takers, found)
+        return self._recipients.keep(takers, found, set_bytes(takers))
+
+
+def set_bytes(takers: tuple[str, ...]) -> int:
+    """What it takes, about, to remember who is behind some subscriptions."""
+    return SET_BYTES + MEMBER_BYTES * len(takers)
 
 
 def _packet(deliver: Deliver, version: int) -> bytes:

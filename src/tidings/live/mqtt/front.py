@@ -4,10 +4,6 @@ A subscription's id is made of broker, client and filter, so subscribing again r
 that connects with the identifier of another replaces it. Contracts come from user properties where
 an MQTT 5 client states them, else from the topic policies. One timer finds clients that are silent
 for too long.
-
-A publisher that fills the queue of a link is not read until the queue is short again, so its own
-socket fills and it has to wait, instead of losing what it says. Clients that publish nothing are
-always read. And nobody is served for long without a turn of the others.
 """
 
 from __future__ import annotations
@@ -19,12 +15,13 @@ from typing import assert_never
 from tidings.core.errors import FilterError, first_line
 from tidings.core.message import Message
 from tidings.core.topic import check_filter
-from tidings.core.trace import Slowed
 from tidings.live.config import Mqtt
 from tidings.live.driver import Driver
 from tidings.live.mqtt.connection import MqttConnection
 from tidings.live.mqtt.deliveries import Deliveries
+from tidings.live.mqtt.room import ClientRoom
 from tidings.live.mqtt.statements import Publications, wishes
+from tidings.live.mqtt.turns import LOOK_EVERY, TURN_S, Turns
 from tidings.live.rate_limited import RateLimitedWarnings
 from tidings.mqtt.codec import Limits
 from tidings.mqtt.contracts import BadStatement, shown
@@ -35,10 +32,6 @@ from tidings.mqtt.refusals import SHARED_PREFIX
 from tidings.mqtt.session import Closed, Request
 
 WATCH_EVERY_S = 0.5  # keep-alive is a matter of seconds
-# One read may bring thousands of publications. Others have their turn after this long: neighbours
-# whose answers wait to be read would seem silent otherwise.
-TURN_S = 0.005
-LOOK_EVERY = 64  # publications: looking at the clock takes time, too
 
 FAULTS = 0x80  # reason codes from here on
 NOT_NEWS = {  # those that are nobody's mistake, and what a contract states wrongly: that was told
@@ -66,9 +59,9 @@ class MqttFront:
         self._publications = Publications(driver.broker.default_contract)
         self._connections: dict[MqttConnection, None] = {}
         self._clients: dict[str, MqttConnection] = {}
-        self._ending = False
-        # Those that are not read just now, and whether that is because queues are long.
-        self._held: dict[MqttConnection, bool] = {}
+        self._turns = Turns(driver, self.handle)
+        self.room = ClientRoom(self._connections, mqtt.max_clients_bytes)
+        self._max_filters = mqtt.max_filters_bytes
         self._loop = asyncio.get_running_loop()
         self._unnamed = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -98,8 +91,9 @@ class MqttFront:
     def watch(self) -> None:
         """Ends conversations that were silent for too long, now and every `WATCH_EVERY_S`."""
         now = self.driver.clock()
+        self.room.recount()
         for connection in list(self._connections):
-            if connection not in self._held and (requests := connection.session.tick(now)):
+            if connection not in self._turns and (requests := connection.session.tick(now)):
                 self.handle(connection, requests, now)
         self._timer = self._loop.call_later(WATCH_EVERY_S, self.watch)
 
@@ -112,8 +106,7 @@ class MqttFront:
         """Disconnects all clients, and tells them why."""
         if self._timer:
             self._timer.cancel()
-        self._ending = True
-        self._go_on_with_all()
+        self._turns.end()
         for connection in list(self._connections):
             code, reason = ReasonCode.SERVER_SHUTTING_DOWN, "the broker is shutting down"
             now = self.driver.clock()
@@ -123,13 +116,13 @@ class MqttFront:
 
     def handle(self, connection: MqttConnection, requests: list[Request], now: float) -> None:
         """Serves all that one read brought, as one round; later, if the connection is slowed."""
-        if connection in self._held:
+        if connection in self._turns:
             connection.held += requests
             return
         self._deliveries.publisher = connection
         with self.driver.round:
             self._serve(connection, requests, now)
-            if connection not in self._held:  # answers keep their place behind what waits
+            if connection not in self._turns:  # answers keep their place behind what waits
                 connection.answer()
             self._deliveries.touch(connection)
         self._deliveries.publisher = None
@@ -157,39 +150,10 @@ class MqttFront:
                     message = self._publications.message(take_id(), request, connection.client_id)
                 carry_out(publish(message, now), now)
                 long = crowded or (not served % LOOK_EVERY and clock() > until)
-                if long and self._put_off(connection, requests[served:], now):
+                if long and self._turns.put_off(connection, requests[served:], now):
                     return
             else:
                 self._serve_one(connection, request, now)
-
-    def _put_off(self, connection: MqttConnection, rest: list[Request], now: float) -> bool:
-        """Whether the rest of what a client asks for has to wait: until queues are short again, or
-        until others had their turn. The client is not read meanwhile."""
-        crowded = bool(self._broker.crowded)
-        if self._ending or not (rest or crowded):
-            return False
-        connection.hold(rest, now)
-        self._held[connection] = crowded
-        if crowded:
-            self.driver.when_roomy = self._go_on_with_all
-        else:
-            self._loop.call_soon(self._go_on, connection)
-        return True
-
-    def _go_on_with_all(self) -> None:
-        for connection in list(self._held):  # the longest waiting first
-            self._go_on(connection)
-
-    def _go_on(self, connection: MqttConnection) -> None:
-        """Listen to a client again, to what it has asked for already first."""
-        crowded = self._held.pop(connection, None)
-        if crowded is None:  # somebody else was earlier
-            return
-        now = self.driver.clock()
-        held, waited_s = connection.release(now)
-        if crowded:
-            self.driver.record(Slowed(now, self._broker.name, connection.client_id, waited_s))
-        self.handle(connection, held, now)
 
     def _serve_one(self, connection: MqttConnection, request: Request, now: float) -> None:
         match request:
@@ -215,6 +179,9 @@ class MqttFront:
         connection.client_id, connection.version = client_id, request.version
         if request.will is not None:
             self._publications.check(request.will)  # now, while its client can be told
+            if not self.room.has_room(connection, 0):
+                problem = "there is no memory for its will"
+                raise BadStatement("will", problem, ReasonCode.QUOTA_EXCEEDED)
         if (older := self._clients.get(client_id)) is not None:
             code, reason = ReasonCode.SESSION_TAKEN_OVER, "another connection has taken this name"
             self._serve(older, older.session.close(code, reason), now)
@@ -253,10 +220,21 @@ class MqttFront:
     ) -> None:
         topics, pairs = [wanted.topic for wanted in accepted], request.properties.user_properties
         stated = wishes(self._broker.name, connection.client_id, topics, pairs)
+        self._check_room(connection, sum([wish.size_bytes for wish in stated]))
         for wanted, wish in zip(accepted, stated, strict=True):
-            connection.filters[wanted.topic] = wish.id
+            connection.filters.put(wish)
             self._deliveries.enlist(wish.id, connection, echo=not wanted.no_local)
             self.driver.carry_out(self._broker.subscribe(wish, now), now)
+
+    def _check_room(self, connection: MqttConnection, more_bytes: int) -> None:
+        in_all_bytes, limit_bytes = connection.filters.size_bytes + more_bytes, self._max_filters
+        if in_all_bytes > limit_bytes:
+            problem = f"its filters would take {in_all_bytes:,} bytes, accepted are {limit_bytes:,}"
+            raise BadStatement("filters", problem, ReasonCode.QUOTA_EXCEEDED)
+        if not self.room.has_room(connection, more_bytes):
+            problem = "clients take all memory they may"
+            raise BadStatement("filters", problem, ReasonCode.QUOTA_EXCEEDED)
+        self.room.taken(more_bytes)
 
     def _unsubscribe(self, connection: MqttConnection, request: Unsubscribe, now: float) -> None:
         codes = []
@@ -267,10 +245,10 @@ class MqttFront:
         connection.session.unsuback(request.packet_id, codes)
 
     def _forget(self, connection: MqttConnection, topic: str, now: float) -> None:
-        wish_id = connection.filters.pop(topic, None)
-        if wish_id is not None:
-            self._deliveries.dismiss(wish_id)
-            self.driver.carry_out(self._broker.unsubscribe(wish_id, now), now)
+        wish = connection.filters.take(topic)
+        if wish is not None:
+            self._deliveries.dismiss(wish.id)
+            self.driver.carry_out(self._broker.unsubscribe(wish.id, now), now)
 
     def _close(self, connection: MqttConnection, closed: Closed, now: float) -> None:
         """The conversation is over: its wishes end, its will is published."""

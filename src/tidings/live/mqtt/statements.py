@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 from tidings.core.cache import BoundedCache
 from tidings.core.contract import BEST_EFFORT, Contract, Subscription, subscription_id
 from tidings.core.errors import PredicateError
-from tidings.core.message import Message
+from tidings.core.message import Message, properties_bytes
 from tidings.core.near_names import suggestion
 from tidings.core.predicate import parse
 from tidings.live.rate_limited import RateLimitedWarnings
@@ -28,7 +28,8 @@ from tidings.mqtt.publishing import headers_of
 from tidings.routing import live_strategies
 from tidings.scheduling import POLICIES
 
-REMEMBERED_STATEMENTS = 8_192  # a few megabytes at the most
+REMEMBERED_BYTES = 8 << 20
+STATEMENT_BYTES = 800  # of one that is remembered, beside the texts in it: measured
 
 _Stated = tuple[Contract, UserProperties, bytes, dict[str, str]]
 
@@ -40,7 +41,7 @@ class Publications:
 
     def __init__(self, default_contract: Callable[[str], Contract]) -> None:
         self._default_contract = default_contract
-        self._known = BoundedCache[tuple[str, Properties], _Stated](REMEMBERED_STATEMENTS)
+        self._known = BoundedCache[tuple[str, Properties], _Stated](REMEMBERED_BYTES)
         self._warnings = RateLimitedWarnings(logger)
 
     def message(self, message_id: int, packet: Publish, client_id: str) -> Message:
@@ -59,8 +60,10 @@ class Publications:
         pairs, default = properties.user_properties, self._default_contract(topic)
         contract, _ = stated_contract(pairs, properties.message_expiry_s, default)
         _check_names(contract)
-        stated = (contract, pairs, headers_of(properties), _misspelt_publication(pairs))
-        return self._known.keep((topic, properties), stated)
+        headers = headers_of(properties)
+        stated = (contract, pairs, headers, _misspelt_publication(pairs))
+        texts_bytes = len(topic) + 2 * len(headers) + properties_bytes(pairs)
+        return self._known.keep((topic, properties), stated, STATEMENT_BYTES + texts_bytes)
 
     def _warn_of(self, slips: dict[str, str], client_id: str) -> None:
         for name, meant in slips.items():
