@@ -12,6 +12,7 @@ from tidings.cli.main import app
 
 
 def simulated(scenario: Path, weather: Path, *settings: str) -> dict[str, Any]:
+    settings = ("broker.exhausted=drop", *settings)  # else all arrives in the end
     options = [part for setting in settings for part in ("--set", setting)]
     command = ["simulate", str(scenario), "--weather", str(weather), *options, "--json"]
     run = CliRunner().invoke(app, command)

@@ -84,6 +84,7 @@ class Line:
         told = Settings(
             trace="hops",
             retry_every_s=0.2,
+            exhausted="drop",  # so that what is not durable tells when it has no way left
             probes_missed=1_000,  # a broker that hangs counts as there: others hold on to it
             **settings,
         )
@@ -306,7 +307,7 @@ def test_what_is_durable_by_anybody_s_word_outlasts_a_partition_and_the_rest_is_
         "n1",
         "n2",
         emulate={"delay_s": 0.005, "outages": [[0.0, 3600.0]]},
-        broker={"retry_every_s": 0.2},
+        broker={"retry_every_s": 0.2, "exhausted": "drop"},
         policy=[{"topic": "by-policy", "durable": True}],
     ) as overlay:
         listener = PahoClient(overlay.port("n2"), "listener")

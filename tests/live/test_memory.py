@@ -71,21 +71,24 @@ class Abuser:
     def wait(self) -> None:
         """Until all that was said before was taken."""
         self.say(encode(Pingreq(), MQTT_5))
-        while not any([isinstance(packet, Pingresp) for packet in self._packets()]):
+        while Pingresp not in map(type, self._packets()):
             pass
 
     def end(self) -> None:
         self.say(encode(Disconnect(), MQTT_5))
         self._socket.close()
 
-    def _packets(self) -> Iterator[Packet]:
+    def _packets(self) -> list[Packet]:
         heard = self._socket.recv(65_536)
         assert heard, "the broker has ended the connection"
+        packets = list[Packet]()
         if self._decoder.receive(heard):
             while (packet := self._decoder.next_packet()) is not None:
-                self.codes |= set(packet.codes) if isinstance(packet, Suback) else set()
-                yield packet
+                packets.append(packet)
             self._decoder.keep_rest()
+        for packet in packets:
+            self.codes |= set(packet.codes) if isinstance(packet, Suback) else set()
+        return packets
 
 
 @pytest.mark.parametrize("abuse", [long_topics, long_statements, long_filters])

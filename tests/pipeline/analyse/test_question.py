@@ -39,6 +39,7 @@ estimates = "measured"
 probe_every_s = 0.5
 probe_timeout_s = 0.3
 transmissions = 2
+exhausted = "drop"
 
 [[workload.publisher]]
 broker = "n2"

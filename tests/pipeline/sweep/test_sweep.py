@@ -401,5 +401,6 @@ def test_analyse_prints_json_and_leaves_tables_and_a_picture(swept: Path, tmp_pa
     assert {row["strategy"] for row in answer["study"]} == {"d-tree", "r-tree"}
     assert {Path(path).name for path in answer["written"]} >= {"study.csv", "strategies.parquet"}
     read = pd.read_csv(tmp_path / "strategies.csv")
-    assert list(read["delivery_ratio"]) == [r["delivery_ratio"] for r in answer["strategies"]]
+    ratios = [row["delivery_ratio"] for row in answer["strategies"]]
+    assert list(read["delivery_ratio"]) == pytest.approx(ratios)  # sums may differ in a last digit
     assert (tmp_path / "delivery.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

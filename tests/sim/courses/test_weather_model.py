@@ -164,6 +164,7 @@ TRACED = {
     "run.start_s": 1.0,
     "broker.trace": "hops",
     "broker.estimates": "measured",
+    "broker.exhausted": "drop",
 }
 FAULTS = [{"link": ["a", "b"], "from_s": 100.0, "to_s": 140.0}]
 

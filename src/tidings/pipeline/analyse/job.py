@@ -11,7 +11,7 @@ seeds. docs/guide/traces.md defines every figure.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -183,7 +183,8 @@ def persisted(frame: DataFrame) -> Iterator[DataFrame]:
     try:
         yield frame
     finally:
-        frame.unpersist()
+        with suppress(Exception):  # of a talk with Java that an interrupt has cut short
+            frame.unpersist()
 
 
 def _collected(frame: DataFrame, *order: str) -> pd.DataFrame:
