@@ -29,6 +29,7 @@ from support.builders import (
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Forget
 from tidings.broker.frames import Ack, Data, Links
+from tidings.broker.settings import Settings
 from tidings.broker.waiting import LONGEST_PAUSE, WaitingRoom
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Parcel
@@ -38,7 +39,7 @@ EVERY_S = 1.0
 
 
 def a_room(most: int = 100) -> WaitingRoom:
-    return WaitingRoom(EVERY_S, most, 1 << 30)
+    return WaitingRoom(Settings(retry_every_s=EVERY_S, waiting_parcels=most))
 
 
 def waiting(number: int, born_at: float = 0.0) -> Parcel:

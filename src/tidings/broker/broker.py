@@ -101,9 +101,7 @@ class Broker:
         # Neighbours for whom so much waits that publishers should be slowed; mostly none. What they
         # say is taken all the same, until a queue is full.
         self.crowded: Mapping[str, None] = self._transmitter.crowded
-        self._waiting = WaitingRoom(
-            settings.retry_every_s, settings.waiting_parcels, settings.waiting_bytes
-        )
+        self._waiting = WaitingRoom(settings)
         own = OwnIncarnation(incarnation, self.message_ids)
         self._upkeep = Upkeep(
             self._view, settings, self._transmitter, self._strategies, self._waiting, own

@@ -50,8 +50,9 @@ def is_fresh(parcel: Parcel, settings: Settings, now: float) -> bool:
 class WaitingRoom:
     """Parcels that will be tried again, in the order of when."""
 
-    def __init__(self, retry_every_s: float, most: int, most_bytes: int) -> None:
-        self._every_s, self._most, self._most_bytes = retry_every_s, most, most_bytes
+    def __init__(self, settings: Settings) -> None:
+        self._every_s = settings.retry_every_s
+        self._most, self._most_bytes = settings.waiting_parcels, settings.waiting_bytes
         self.size_bytes = self.durable_bytes = 0  # of all, and of those that must not be lost
         self._waiting: list[tuple[float, int, Parcel]] = []  # heap of (due at, serial, parcel)
         self._serial = 0
