@@ -4,7 +4,17 @@ from collections.abc import Iterable
 
 import pytest
 from msgspec.structs import replace
-from support.builders import a_destination, a_message, a_parcel, a_subscription
+from support.builders import (
+    START,
+    a_broker,
+    a_destination,
+    a_message,
+    a_parcel,
+    a_subscription,
+    acknowledge,
+    sends,
+    some_interests,
+)
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Send, Store
@@ -125,6 +135,28 @@ def test_what_is_published_before_a_neighbour_is_linked_is_kept_until_it_had_tim
     assert kinds(waited(broker, 1_000.0)) == []
     broker.link_up("a", 1_000.0)
     assert kinds(broker.publish(a_message(durable=True), 1_001.0)) == [Store]
-    assert Forget not in kinds(waited(broker, 1_001.5))
-    assert kinds(waited(broker, 1_010.0)).count(Forget) == 2
-    assert kinds(broker.publish(a_message(durable=True), 1_011.0)) == []
+    assert Forget not in kinds(waited(broker, 1_000.0 + WAIT_S - 0.1))
+    assert kinds(waited(broker, 1_000.0 + WAIT_S)).count(Forget) == 2
+    assert kinds(broker.publish(a_message(durable=True), 1_001.0 + WAIT_S)) == []
+
+
+def test_what_is_published_after_another_broker_has_restarted_waits_for_its_clients() -> None:
+    wish = a_subscription("b2")
+    broker = a_broker("b1", wishes=[wish], late_takers_s=WAIT_S)
+    acknowledge(broker, broker.publish(a_message(durable=True), START + 1.0), START + 1.01)
+    broker.receive("b2", some_interests(origin="b2", incarnation=2), START + 3.0)
+    said = a_message(durable=True)
+    assert not sends(broker.publish(said, START + 4.0))
+    back = some_interests(wish, base=1, version=2, incarnation=2)
+    broker.receive("b2", back, START + 5.0)
+    given = {data.envelope.message.id for _, data in sends(waited(broker, START + 5.5))}
+    assert given == {said.id}
+
+
+def test_what_is_not_durable_waits_for_nobody_s_return() -> None:
+    broker = Broker("b", Settings(late_takers_s=WAIT_S), {"a": None})
+    broker.link_up("a", 0.0)
+    broker.receive("a", some_interests(a_subscription("a", "c")), 1.0)
+    broker.receive("a", some_interests(origin="a", incarnation=2), 3.0)
+    assert kinds(broker.publish(a_message(), 4.0)) == []
+    assert not list(broker.holding())

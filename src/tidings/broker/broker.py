@@ -142,7 +142,7 @@ class Broker:
         """A client of this broker wants messages. Its id must be new, or replaces the old wish."""
         self._interests.subscribe(subscription)
         self._exchange.serve(now)
-        self._late_takers.heard(now)
+        self._late_takers.heard(now, self._interests.restarts)
         return [subscribed(self.name, subscription, True, now)]
 
     def unsubscribe(self, subscription_id: str, now: float) -> list[Effect]:
@@ -185,7 +185,7 @@ class Broker:
             case Interests() | Links() | Pull() | Gossip():
                 self._exchange.receive(link, frame, now, effects)
                 if type(frame) is Interests:
-                    self._late_takers.heard(now)
+                    self._late_takers.heard(now, self._interests.restarts)
             case _:
                 assert_never(frame)
         return effects

@@ -1,10 +1,13 @@
 """Who else wants a message that comes soon after a restart? Those who could not say so yet.
 
 A broker that has just restarted knows nobody's wishes: its neighbours have not told it of theirs,
-and its own clients have not come back. A durable message would then be owed to nobody. So the
-broker keeps it for a while, as owed to itself, and gives it to takers as it hears of them:
+and its own clients have not come back. A durable message would then be owed to nobody; so would one
+that is published elsewhere when it is known that the broker has restarted, and not yet what its
+clients want. So a broker keeps it for a while, as owed to itself, and gives it to takers as it
+hears of them:
 
-- what is published here, to other brokers, until each neighbour had time to tell what it knows;
+- what is published here, to other brokers, for as long after this broker has restarted and is
+  linked, or has heard that another one has restarted, as clients may need to come back;
 - what comes from others, to clients, until as many have it as it was sent for.
 """
 
@@ -18,8 +21,6 @@ from msgspec import Struct
 from tidings.broker.effects import Effect, Forget, Store
 from tidings.core.contract import Destination
 from tidings.core.message import Parcel
-
-TOLD_WITHIN_S = 2.0  # by a neighbour that is linked for the first time since the restart
 
 
 class HeldForLate(Struct):
@@ -42,6 +43,7 @@ class LateTakers:
         self._unmet = set(neighbours)  # those that it was never linked to
         self._held: dict[int, HeldForLate] = {}
         self._told_at = self._back_at = -inf  # when others have told theirs, and clients are back
+        self._restarts = 0  # of other brokers, that are known
         self.due_at = inf  # when messages are to be given out, or forgotten
         self.size_bytes = 0  # of all that is held
 
@@ -58,7 +60,7 @@ class LateTakers:
         if neighbour in self._unmet:
             self._unmet.discard(neighbour)
             if self._told_at > now:
-                self._told_at = now + TOLD_WITHIN_S
+                self._told_at = now + self._for_s
                 self._plan()
 
     def publish(
@@ -84,8 +86,11 @@ class LateTakers:
         self.due_at = min(self.due_at, self._until(held))
         return held
 
-    def heard(self, now: float) -> None:
-        """Somebody's wishes have changed."""
+    def heard(self, now: float, restarts: int) -> None:
+        """Somebody's wishes have changed; so many restarts of other brokers were seen by now."""
+        if restarts > self._restarts:
+            self._restarts = restarts
+            self._told_at = max(self._told_at, now + self._for_s)
         if self._held:
             self.due_at = min(self.due_at, now + self._batch_s)
 

@@ -89,6 +89,7 @@ class InterestTable:
         self._subscriptions: list[Subscription | None] = []
         self._free_keys: list[int] = []
         self._origins = {me: _Origin(incarnation)}
+        self.restarts = 0  # of other brokers, that were noticed
         self._plans = BoundedCache[str, tuple[TopicPlan, Wanted]](PLANS_BYTES)
         self._plans_made, self._owed = 0, _Owed(OWED_BYTES)
         self._added: dict[str, Subscription] = {}
@@ -175,6 +176,7 @@ class InterestTable:
         if known is None or update.incarnation > known.incarnation:
             if update.base != 0:
                 return News.GAP
+            self.restarts += known is not None
             self._forget(update.origin)
             known = self._origins[update.origin] = _Origin(update.incarnation)
         elif update.incarnation < known.incarnation or update.version <= known.version:
