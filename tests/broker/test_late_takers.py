@@ -1,6 +1,7 @@
 """A broker that has restarted keeps durable messages for those who are not back yet."""
 
 from collections.abc import Iterable
+from math import inf
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from support.builders import (
     a_parcel,
     a_subscription,
     acknowledge,
+    pinned,
     sends,
     some_interests,
 )
@@ -20,6 +22,7 @@ from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Send, Store
 from tidings.broker.frames import Ack, Data
 from tidings.broker.settings import Settings
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Message, Parcel
 
 WAIT_S = 30.0
@@ -160,3 +163,30 @@ def test_what_is_not_durable_waits_for_nobody_s_return() -> None:
     broker.receive("a", some_interests(origin="a", incarnation=2), 3.0)
     assert kinds(broker.publish(a_message(), 4.0)) == []
     assert not list(broker.holding())
+
+
+def test_who_was_given_what_is_published_here_is_not_given_it_again_after_a_restart() -> None:
+    def life(incarnation: int, stored: Iterable[Parcel]) -> Broker:
+        known = {neighbour: LinkEstimate(0.010) for neighbour in ("b2", "b3")}
+        broker = Broker("b1", pinned(late_takers_s=WAIT_S), known, incarnation)
+        broker.restore(stored, START)
+        for neighbour in known:
+            broker.link_up(neighbour, START)
+            broker.link_ready(neighbour, inf, START)
+        return broker
+
+    first, second = some_interests(a_subscription("b2")), some_interests(a_subscription("b3"))
+    broker = life(2, ())
+    broker.receive("b2", first, START + 0.5)
+    effects = broker.publish(a_message(durable=True), START + 1.0)
+    stored = [effect.parcel for effect in effects if isinstance(effect, Store)]
+    held = [parcel for parcel in stored if parcel.destinations[0].broker == "b1"]
+    broker = life(3, held)
+    broker.receive("b2", first, START + 3.0)
+    broker.receive("b3", second, START + 3.0)
+    owed = {
+        destination.broker
+        for _, data in sends(waited(broker, START + 3.5))
+        for destination in data.envelope.destinations
+    }
+    assert owed == {"b3"}

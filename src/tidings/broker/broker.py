@@ -367,9 +367,8 @@ class Broker:
             if held.published_here:
                 owed = wanted.destinations(message.contract)
                 if late := tuple(d for d in owed if d.broker not in served):
-                    effects.append(Store(parcel.only_for(late)))
-                    self._forward(parcel.only_for(late), now, effects)
-                    served.update(destination.broker for destination in late)
+                    effects.append(Store(self._late_takers.give(held, late)))
+                    self._forward(parcel.afresh(self.name, late), now, effects)
             else:
                 age_s = now - parcel.born_at
                 taking = wanted.in_time(message.contract, age_s)

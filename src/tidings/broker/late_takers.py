@@ -9,6 +9,9 @@ hears of them:
 - what is published here, to other brokers, for as long after this broker has restarted and is
   linked, or has heard that another one has restarted, as clients may need to come back;
 - what comes from others, to clients, until as many have it as it was sent for.
+
+Brokers that were given what is published here are stored with it, as its path, so that it is not
+given to them again after another restart.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tidings.broker.effects import Effect, Forget, Store
 from tidings.core.contract import Destination
@@ -27,12 +31,9 @@ class HeldForLate(Struct):
     """A message that is kept, as a parcel that is owed to the broker itself."""
 
     parcel: Parcel
+    published_here: bool
     takers: float  # how many want it, as far as is known
     served: set[str]  # brokers, or subscriptions, that it was given to
-
-    @property
-    def published_here(self) -> bool:
-        return len(self.parcel.path) == 1
 
 
 class LateTakers:
@@ -68,18 +69,28 @@ class LateTakers:
     ) -> None:
         """A durable message was published here, and these brokers are known to want it."""
         if now < self._told_at:
-            self._keep(parcel.only_for((Destination(self._me, inf, ()),)), served, effects)
+            mine = (Destination(self._me, inf, ()),)
+            self._keep(replace(parcel, destinations=mine, path=(self._me, *served)), effects)
 
     def receive(
         self, parcel: Parcel, served: tuple[str, ...], now: float, effects: list[Effect]
     ) -> None:
         """A durable message came for clients of this broker, and these subscriptions have it."""
         if now < self._back_at and len(served) < _takers(parcel):
-            self._keep(parcel, served, effects)
+            self._keep(parcel, effects).served.update(served)
+
+    def give(self, held: HeldForLate, owed: tuple[Destination, ...]) -> Parcel:
+        """It is given to these brokers too; what is to be stored of that."""
+        held.served.update(destination.broker for destination in owed)
+        return replace(held.parcel, destinations=owed, path=(self._me, *sorted(held.served)))
 
     def take_up(self, parcel: Parcel) -> HeldForLate:
-        """Keeps what is stored; of those that were given it before a restart nothing is known."""
-        held = HeldForLate(parcel, _takers(parcel), set())
+        """Keeps what is stored; which clients were given it before a restart is not known."""
+        first, *given = parcel.path
+        here = first == self._me
+        takers = inf if here else _takers(parcel)
+        known = here and self._me not in given  # else a copy has come back, along a real path
+        held = HeldForLate(parcel, here, takers, set(given if known else ()))
         assert parcel.message.id not in self._held, "a message is held once"
         self._held[parcel.message.id] = held
         self.size_bytes += parcel.size_bytes
@@ -103,12 +114,12 @@ class LateTakers:
                 effects.append(Forget(message, (self._me,)))
         self._plan()
 
-    def _keep(self, parcel: Parcel, served: Iterable[str], effects: list[Effect]) -> None:
+    def _keep(self, parcel: Parcel, effects: list[Effect]) -> HeldForLate:
         held = self._held.get(parcel.message.id)
         if held is None:
             held = self.take_up(parcel)
             effects.append(Store(parcel))
-        held.served.update(served)
+        return held
 
     def _until(self, held: HeldForLate) -> float:
         return self._told_at if held.published_here else self._back_at
@@ -117,7 +128,6 @@ class LateTakers:
         self.due_at = min(map(self._until, self._held.values()), default=inf)
 
 
-def _takers(parcel: Parcel) -> float:
-    """How many subscriptions here a message is for; what was published here is for anybody."""
-    (destination,) = parcel.destinations
-    return sum(group.count for group in destination.groups) if len(parcel.path) > 1 else inf
+def _takers(parcel: Parcel) -> int:
+    """How many subscriptions here a message is for."""
+    return sum(group.count for owed in parcel.destinations for group in owed.groups)
