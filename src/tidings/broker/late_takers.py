@@ -1,17 +1,13 @@
 """Who else wants a message that comes soon after a restart? Those who could not say so yet.
 
-A broker that has just restarted knows nobody's wishes: its neighbours have not told it of theirs,
-and its own clients have not come back. A durable message would then be owed to nobody; so would one
-that is published elsewhere when it is known that the broker has restarted, and not yet what its
-clients want. So a broker keeps it for a while, as owed to itself, and gives it to takers as it
-hears of them:
+A broker that has just restarted knows nobody's wishes, and its clients have not come back. A durable
+message would then be owed to nobody, and so would one that is published elsewhere while others know
+of the restart only. So a broker keeps it, as owed to itself, and gives it to takers as it hears:
 
-- what is published here, to other brokers, for as long after this broker has restarted and is
-  linked, or has heard that another one has restarted, as clients may need to come back;
+- what is published here, to other brokers, for as long as clients may need to come back after this
+  broker, or another that it knows, has restarted; those that were given it are stored as its path,
+  so that they are not given it again after another restart;
 - what comes from others, to clients, until as many have it as it was sent for.
-
-Brokers that were given what is published here are stored with it, as its path, so that it is not
-given to them again after another restart.
 """
 
 from __future__ import annotations
