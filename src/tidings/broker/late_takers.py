@@ -1,8 +1,9 @@
 """Who else wants a message that comes soon after a restart? Those who could not say so yet.
 
-A broker that has just restarted knows nobody's wishes, and its clients have not come back. A durable
-message would then be owed to nobody, and so would one that is published elsewhere while others know
-of the restart only. So a broker keeps it, as owed to itself, and gives it to takers as it hears:
+A broker that has just restarted knows nobody's wishes, and its clients have not come back. A
+durable message would then be owed to nobody, and so would one that is published elsewhere while
+others know of the restart only. So a broker keeps it, as owed to itself, and gives it to takers as
+it hears of them:
 
 - what is published here, to other brokers, for as long as clients may need to come back after this
   broker, or another that it knows, has restarted; those that were given it are stored as its path,
