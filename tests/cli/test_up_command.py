@@ -54,7 +54,7 @@ def test_files_of_earlier_runs_do_not_cost_the_result(
 ) -> None:
     old = write_tables(tmp_path / "traces", tables_of({"old": BY_HAND}), "old-b1-000000")
     file = old / "carried" / "old-b1-000000.parquet"
-    pq.write_table(pq.read_table(file).replace_schema_metadata({"tidings": "1"}), file)
+    pq.write_table(pq.read_table(file).replace_schema_metadata({"tidings": "9"}), file)
     (old / "published" / "old-b1-000001.parquet").write_bytes(b"cut off by a crash")
     result = run_up()
     assert (result.exit_code, result.stderr) == (0, "")

@@ -78,8 +78,8 @@ def test_without_timers_nothing_is_repeated_or_given_up_however_slow_a_link_is()
 
 def test_ages_are_exact_though_every_crossing_deviates() -> None:
     tables = two_links({"links.ms_per_kbyte_deviation": 100.0})
-    published = {row["message"]: row["at"] for row in tables["published"]}
-    took = [row["at"] - published[row["message"]] for row in tables["delivered"]]
+    published = {row["message"]: row["recorded_at"] for row in tables["published"]}
+    took = [row["recorded_at"] - published[row["message"]] for row in tables["delivered"]]
     assert [row["age_s"] for row in tables["delivered"]] == pytest.approx(took)
     spread = (sum((each - 1.004) ** 2 for each in took) / len(took)) ** 0.5
     assert spread == pytest.approx(0.1 * 2**0.5, rel=0.25)

@@ -221,9 +221,11 @@ def test_a_scheduled_broker_outage_is_a_real_one(tmp_path: Path) -> None:
 def is_served_again(traces: Path, broker: str, neighbour: str) -> bool:
     """Their link was down and up again, and something has crossed it that was said after that."""
     changes = [r for r in rows(traces, "link_changed", broker) if r["neighbour"] == neighbour]
-    lost_at = min((r["at"] for r in changes if not r["up"]), default=inf)
-    back_at = min((r["at"] for r in changes if r["up"] and r["at"] > lost_at), default=inf)
-    said = {r["message"] for r in rows(traces, "published", broker) if r["at"] > back_at}
+    lost_at = min((r["recorded_at"] for r in changes if not r["up"]), default=inf)
+    back_at = min(
+        (r["recorded_at"] for r in changes if r["up"] and r["recorded_at"] > lost_at), default=inf
+    )
+    said = {r["message"] for r in rows(traces, "published", broker) if r["recorded_at"] > back_at}
     return any(r["message"] in said for r in rows(traces, "delivered", neighbour))
 
 

@@ -148,11 +148,13 @@ def test_outcomes_equal_those_of_looking_each_pair_up(
 def looked_up(message: int, at: float, wish: str, rows: list[Row]) -> tuple[object, ...]:
     """The outcome of one pair, by going through all rows."""
     of_type = {name: [row for row in rows if type(row) is kind] for name, kind in TABLES.items()}
-    wishes = sorted((r.at, r.deadline_s) for r in of_type["subscribed"] if r.subscription == wish)
+    wishes = sorted(
+        (r.recorded_at, r.deadline_s) for r in of_type["subscribed"] if r.subscription == wish
+    )
     held = [asked for asked in wishes if asked[0] <= at] or wishes[:1] or [(0.0, inf)]
     deadline_s = held[-1][1]
     arrived = [
-        (r.at, r.hops)
+        (r.recorded_at, r.hops)
         for r in of_type["delivered"]
         if r.message == message and wish in r.subscriptions
     ]
@@ -161,7 +163,7 @@ def looked_up(message: int, at: float, wish: str, rows: list[Row]) -> tuple[obje
         return ("in-time" if delivered_at - at <= deadline_s else "late", None, hops)
     home = wish.partition("/")[0]
     dropped = [
-        (r.at, r.reason)
+        (r.recorded_at, r.reason)
         for r in of_type["dropped"]
         if r.message == message and home in r.destinations
     ]

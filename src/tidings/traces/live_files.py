@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryFile
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 
 from tidings.core.trace import TABLES, Row, arrow_schema
 from tidings.traces.columns import record_batch
+from tidings.traces.empty_tables import write_empty_table
 
 CHUNK_ROWS = 2_048  # made into columns at once, which takes about a millisecond
 SEGMENT_ROWS = 262_144  # a segment ends early when it has this many: about 25 MB of columns
@@ -55,7 +57,7 @@ class TraceFiles:
         self._segment: Segment = {}
         self._segment_rows = 0
         self._waiting: SimpleQueue[Segment | None] = SimpleQueue()
-        self._writer = _Writer(folder, run, broker)
+        self._folder, self._writer = folder, _Writer(folder, run, broker)
         self._thread = Thread(target=self._write_segments, name="trace", daemon=True)
         self._thread.start()
         pa.array([0])  # the first call takes a third of a second, better now than later
@@ -106,6 +108,9 @@ class TraceFiles:
         self._segment, self._segment_rows = {}, 0
 
     def _write_segments(self) -> None:
+        for table in TABLES:
+            with suppress(OSError):  # what is wrong with the disk is said when rows are lost
+                write_empty_table(self._folder, table)
         while (segment := self._waiting.get()) is not None:
             for table, batches in segment.items():
                 rows = pa.Table.from_batches(batches)

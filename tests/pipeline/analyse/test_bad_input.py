@@ -79,7 +79,7 @@ def foreign(file: Path) -> Path:
 
 
 def of_another_version(file: Path) -> Path:
-    return rewritten(file, pq.read_table(file).replace_schema_metadata({"tidings": "1"}))
+    return rewritten(file, pq.read_table(file).replace_schema_metadata({"tidings": "9"}))
 
 
 def without_a_column(file: Path) -> Path:
@@ -88,9 +88,9 @@ def without_a_column(file: Path) -> Path:
 
 def with_a_column_of_texts(file: Path) -> Path:
     rows = pq.read_table(file)
-    texts = rows["at"].cast(pa.string())
-    number = rows.schema.get_field_index("at")
-    return rewritten(file, rows.set_column(number, "at", texts))
+    texts = rows["recorded_at"].cast(pa.string())
+    number = rows.schema.get_field_index("recorded_at")
+    return rewritten(file, rows.set_column(number, "recorded_at", texts))
 
 
 BAD = {

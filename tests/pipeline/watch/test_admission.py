@@ -23,7 +23,7 @@ def write_segment(traces: Path, number: int, at: float, count: int = 10) -> None
 def admitted(folder: Path) -> list[list[float]]:
     """The instants in each round."""
     files = sorted((folder / "rows").glob("*.parquet"))
-    return [sorted(pq.read_table(file)["at"].to_pylist()) for file in files]
+    return [sorted(pq.read_table(file)["recorded_at"].to_pylist()) for file in files]
 
 
 def kill_before_the_last_file(folder: Path) -> None:

@@ -285,7 +285,7 @@ def test_a_link_that_never_answered_is_dead_in_the_replay(tmp_path: Path) -> Non
 
 def test_a_clock_that_was_set_back_makes_no_outage(tmp_path: Path) -> None:
     rows = list(probes("a", "b"))
-    rows[20:24] = [Probed(row.at, "a", "b", -0.5) for row in rows[20:24]]
+    rows[20:24] = [Probed(row.recorded_at, "a", "b", -0.5) for row in rows[20:24]]
     assert after(tmp_path, *rows)["a", "b"].outages == ()
 
 
