@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from _report import Line, line, run
 from pyspark.sql import SparkSession
 
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.pipeline.analyse.job import analyse, persisted
 from tidings.pipeline.analyse.spark_settings import settings_for_size
 from tidings.pipeline.session import spark_session
@@ -40,6 +40,7 @@ from tidings.pipeline.trace_frames import read_intake
 from tidings.pipeline.transforms import metrics, served
 from tidings.pipeline.transforms.outcomes import examined
 from tidings.traces.intake import take_in
+from tidings.traces.schemas import arrow_schema
 
 ROWS, QUICK_ROWS = (5_000_000, 50_000_000), (500_000, 5_000_000)
 MEMORY, DUCKDB_MEMORY = "2g", "12GB"

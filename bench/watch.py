@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from _report import Line, line, run
 
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.pipeline.session import spark_session
 from tidings.pipeline.transforms.windows import Timing, Window
 from tidings.pipeline.watch.job import Watch
+from tidings.traces.schemas import arrow_schema
 
 CORES = 2
 BROKERS = ("b1", "b2", "b3", "b4")

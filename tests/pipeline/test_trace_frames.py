@@ -1,14 +1,17 @@
 """Traces on Spark: those of any version give the same tables, and any Spark reads today's."""
 
+from collections.abc import Iterable
+from math import inf
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec.structs import astuple
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from support.older_traces import VERSION_2, version_1, written_today
 
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES, LinkChanged, Published, Row
 from tidings.pipeline.analyse.job import analyse
 from tidings.pipeline.learn.job import learn
 from tidings.pipeline.learn.measurements import checked_input
@@ -18,7 +21,9 @@ from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.windows import Timing, Window
 from tidings.pipeline.watch.job import Watch, finished_windows
 from tidings.traces.headline import read_tables
+from tidings.traces.live_files import TraceFiles
 from tidings.traces.points import POINT_SCHEMA
+from tidings.traces.schemas import arrow_schema
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
 
@@ -30,6 +35,10 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def without_run(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns="run", errors="ignore")
+
+
+def _plain(row: Iterable[object]) -> str:
+    return repr([list(value) if isinstance(value, tuple) else value for value in row])
 
 
 def rows_of(frame: DataFrame) -> list[str]:
@@ -103,6 +112,26 @@ def test_plain_sql_reads_every_table_by_its_folder(spark: SparkSession, today: P
         columns = ", ".join(arrow_schema(TABLES[table]).names)
         found = spark.sql(f"select {columns} from parquet.`{today / table}`")
         assert found.count() == rows.num_rows
+
+
+def test_spark_reads_what_live_brokers_wrote(spark: SparkSession, tmp_path: Path) -> None:
+    takers = [(), ("n1/c:a",), ("n1/c:a", "n2/d:a")]
+    rows: list[Row] = [
+        Published(n / 8, "n1", n, f"t/{n % 300}", 10, inf, 1.0, "d-tree", takers[n % 3])
+        for n in range(5_000)
+    ]
+    rows += [LinkChanged(float(n), "n1", "n2", n % 2 == 0) for n in range(20)]
+    trace = TraceFiles(tmp_path, "run", "n1")
+    for row in rows:
+        trace.rows[type(row)].append(row)
+        trace.relieve()
+    trace.close()
+    found = read_traces(spark, tmp_path)
+    for kind, table in ((Published, "published"), (LinkChanged, "link_changed")):
+        read = found[table].drop("run", "world").collect()
+        expected = [astuple(row) for row in rows if type(row) is kind]
+        assert sorted(_plain(row) for row in read) == sorted(_plain(row) for row in expected)
+    assert found["dropped"].count() == 0
 
 
 def test_spark_reserves_no_name_of_a_table_or_column(spark: SparkSession) -> None:

@@ -9,12 +9,13 @@ import pytest
 from support.scenarios import Tables, a_scenario, outcome, served, wanted
 
 from tidings.core.links.outlook import outlook
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.scenarios.read import load
 from tidings.scenarios.set_up import set_up
 from tidings.scheduling import POLICIES
 from tidings.sim.world import simulate
 from tidings.traces.headline import Summary, summary
+from tidings.traces.schemas import arrow_schema
 
 BOUNDED = Path(__file__).parents[2] / "scenarios" / "bounded.toml"
 FIT = {

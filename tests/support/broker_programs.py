@@ -48,6 +48,11 @@ class BrokerProgram:
             self._process.send_signal(number)
         return self._process.wait()
 
+    def loaded(self) -> str:
+        """What the system says of the files in its memory, libraries among them."""
+        assert self._process is not None
+        return Path(f"/proc/{self._process.pid}/maps").read_text()
+
     def said(self) -> list[str]:
         """Its lines on standard output."""
         return self._said.read_text().splitlines()

@@ -20,7 +20,7 @@ import uvloop
 from support.children import start
 from support.live import PahoClient, eventually, free_ports
 
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.live.config import BrokerConfig, Neighbour
 from tidings.mqtt.codec import encode
 from tidings.mqtt.packets import MQTT_5, Connect, Publish
@@ -32,6 +32,7 @@ from tidings.testbed.plan import plan
 from tidings.testbed.processes import BrokerDied, BrokerProcess
 from tidings.traces.files import parquet_files, read_files
 from tidings.traces.headline import read_tables
+from tidings.traces.schemas import arrow_schema
 
 WITHIN_S = 120.0  # several Pythons start and end, and others want the processor too
 

@@ -10,13 +10,14 @@ import pytest
 from support.older_traces import written_today
 from support.segments import live_folder
 
-from tidings.core.trace import TABLES, Published, arrow_schema
-from tidings.traces.empty_tables import write_empty_tables
-from tidings.traces.files import EMPTY, listed_files
+from tidings.core.trace import TABLES, Published
+from tidings.traces.empty_tables import EMPTY, write_empty_tables
+from tidings.traces.files import listed_files
 from tidings.traces.headline import read_tables
 from tidings.traces.intake import take_in
 from tidings.traces.live_files import TraceFiles
 from tidings.traces.points import POINT_SCHEMA
+from tidings.traces.schemas import arrow_schema
 
 # What PostgreSQL 17 reserves (its manual, appendix C), types and functions included.
 RESERVED_BY_POSTGRESQL = (

@@ -26,12 +26,13 @@ from support.traces import (
 )
 
 from tidings.core.errors import ConfigError, FileError
-from tidings.core.trace import TABLES, Row, arrow_schema
+from tidings.core.trace import TABLES, Row
 from tidings.traces import headline
 from tidings.traces.compaction import compact
 from tidings.traces.headline import outcomes, per_subscriber, read_run, read_tables, summary
 from tidings.traces.live_files import TraceFiles
 from tidings.traces.outcomes import GRAIN_S
+from tidings.traces.schemas import arrow_schema
 
 BROKERS = ("b1", "b2", "b3")
 SUBSCRIPTIONS = ("b1/a:t", "b2/b:t", "b2/c:t", "b3/d:t")

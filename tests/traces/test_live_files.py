@@ -11,18 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from tidings.core.trace import (
-    TABLES,
-    Delivered,
-    Probed,
-    Published,
-    Row,
-    arrow_schema,
-)
+from tidings.core.trace import TABLES, Delivered, Probed, Published, Row
+from tidings.traces import live_files
 from tidings.traces.columns import record_batch
-from tidings.traces.empty_tables import write_empty_tables
-from tidings.traces.files import EMPTY, parquet_files
-from tidings.traces.live_files import CHUNK_ROWS, TraceFiles
+from tidings.traces.empty_tables import EMPTY
+from tidings.traces.files import parquet_files
+from tidings.traces.live_files import CHUNK_ROWS, TraceFiles, renamed
+from tidings.traces.schemas import arrow_schema
 
 
 def published(number: int) -> Published:
@@ -72,18 +67,18 @@ def test_a_restart_goes_on_numbering_and_clears_the_remains_of_a_crash(tmp_path:
 def test_a_broker_that_starts_leaves_alone_what_another_is_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_empty_tables(tmp_path)
-    trace, write = TraceFiles(tmp_path, "a", "b-c"), pq.write_table
+    trace, others = TraceFiles(tmp_path, "a", "b-c"), list[bool]()
 
-    def written_while_others_start(*arguments: object, **options: object) -> None:
-        write(*arguments, **options)
+    def renamed_while_others_start(draft: Path, final: Path) -> bool:
         for run, broker in (("a", "b"), ("a-b", "c")):  # one is shorter, one has the same names
             TraceFiles(tmp_path, run, broker).close()
+        others.append(draft.exists())
+        return renamed(draft, final)
 
-    monkeypatch.setattr(pq, "write_table", written_while_others_start)
+    monkeypatch.setattr(live_files, "renamed", renamed_while_others_start)
     record(trace, published(1))
     trace.close()
-    assert trace.lost_rows == 0
+    assert (trace.lost_rows, others) == (0, [True])
     assert messages(tmp_path) == [1]
 
 

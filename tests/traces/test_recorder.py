@@ -4,17 +4,10 @@ import pyarrow as pa
 import pytest
 from support.traces import BY_HAND
 
-from tidings.core.trace import (
-    TABLES,
-    Delivered,
-    Dropped,
-    Probed,
-    Published,
-    Row,
-    arrow_schema,
-)
+from tidings.core.trace import TABLES, Delivered, Dropped, Probed, Published, Row
 from tidings.traces import recorder as recording
 from tidings.traces.recorder import Recorder
+from tidings.traces.schemas import arrow_schema
 
 
 def recorded(*rows: Row, run: str = "r") -> tuple[dict[str, list[pa.RecordBatch]], str]:

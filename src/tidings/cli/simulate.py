@@ -17,7 +17,7 @@ from rich.table import Table
 
 from tidings.cli.choice import Changes, ScenarioName, choose
 from tidings.cli.options import Json, NoProgressBar
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.files.folders import writable_folder
 from tidings.sim.scenario import Scenario
 from tidings.sim.setup import Setup
@@ -26,6 +26,7 @@ from tidings.sim.world import simulate as run_simulation
 from tidings.traces.drafts import Drafts
 from tidings.traces.empty_tables import write_empty_tables
 from tidings.traces.headline import HEADLINE_TABLES, Summary, summary
+from tidings.traces.schemas import arrow_schema
 
 
 def simulate(

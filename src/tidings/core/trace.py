@@ -8,11 +8,9 @@ Spark are derived from the rows' annotations, so no name here is a word that SQL
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal
 
-import pyarrow as pa
 from msgspec import Struct
-from msgspec.structs import fields
 
 SCHEMA_VERSION = 3
 
@@ -137,20 +135,3 @@ TABLES: dict[str, type[Row]] = {
 
 # What tells runs apart; constant within a file, so it costs a reader nothing.
 ORIGIN_COLUMNS = ("run", "world")
-_ARROW = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_()}
-
-
-def arrow_schema(row_type: type[Row]) -> pa.Schema:
-    """The Arrow schema of a row type, derived from its annotations."""
-    hints = get_type_hints(row_type)
-    columns = [pa.field(name, pa.string(), nullable=False) for name in ORIGIN_COLUMNS]
-    columns += [
-        pa.field(f.name, _arrow_type(hints[f.name]), nullable=False) for f in fields(row_type)
-    ]
-    return pa.schema(columns, metadata={"tidings": str(SCHEMA_VERSION)})
-
-
-def _arrow_type(hint: Any) -> pa.DataType:
-    if get_origin(hint) is tuple:
-        return pa.list_(pa.field("item", _ARROW[get_args(hint)[0]], nullable=False))
-    return _ARROW[hint]

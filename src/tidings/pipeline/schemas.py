@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.traces.points import POINT_SCHEMA
+from tidings.traces.schemas import arrow_schema
 
 TRACE_TYPES: dict[str, StructType] = {
     table: from_arrow_schema(arrow_schema(row_type)) for table, row_type in TABLES.items()

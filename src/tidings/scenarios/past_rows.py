@@ -20,9 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidings.core.trace import ORIGIN_COLUMNS, TABLES, arrow_schema
+from tidings.core.trace import ORIGIN_COLUMNS, TABLES
 from tidings.sim.courses.past import Direction, PastRows
 from tidings.traces.files import read_files
+from tidings.traces.schemas import arrow_schema
 from tidings.traces.selection import trace_files
 
 READ = ("probed", "forwarded", "acknowledged", "link_changed")

@@ -35,11 +35,12 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.files.folders import held_alone, onto_disk
 from tidings.traces.files import listed_files
 from tidings.traces.fingerprints import Fingerprint, fingerprint, gathered_fingerprints, manifest
 from tidings.traces.intake import check_pages, take_in
+from tidings.traces.schemas import arrow_schema
 from tidings.traces.stored import stored_rows, whole_parquet
 
 SETTLE_S = 60.0

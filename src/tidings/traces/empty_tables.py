@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.files.folders import replaced
-from tidings.traces.files import EMPTY
+from tidings.traces.plain_parquet.table import PlainTable
+
+EMPTY = "empty.parquet"
 
 
 def write_empty_tables(folder: Path) -> None:
@@ -23,6 +23,6 @@ def write_empty_tables(folder: Path) -> None:
 
 def write_empty_table(folder: Path, table: str) -> None:
     """One of them; writers at the same moment write the same bytes."""
-    file, rows = folder / table / EMPTY, arrow_schema(TABLES[table]).empty_table()
+    file = folder / table / EMPTY
     if not file.exists():
-        replaced(file, lambda draft: pq.write_table(rows, draft))
+        replaced(file, lambda draft: draft.write_bytes(b"".join(PlainTable(TABLES[table]).file())))

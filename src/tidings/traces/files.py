@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from tidings.core.errors import ConfigError, FileError
 from tidings.core.trace import TABLES
+from tidings.traces.empty_tables import EMPTY
 from tidings.traces.stored import stored_rows
 
 T = TypeVar("T")
 
-EMPTY = "empty.parquet"  # has no rows: see `empty_tables`
 LOOKS = 5  # at a folder whose files are gathered while it is listed
 
 

@@ -19,10 +19,11 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import SCHEMA_VERSION, TABLES, arrow_schema
+from tidings.core.trace import SCHEMA_VERSION, TABLES
 from tidings.traces.files import listed_files, settled
 from tidings.traces.fingerprints import without_repeated_rows
 from tidings.traces.points import is_sweep
+from tidings.traces.schemas import arrow_schema
 from tidings.traces.selection import trace_files
 from tidings.traces.stored import stored_rows, whole_parquet
 

@@ -26,7 +26,7 @@ from support.traces import (
 
 from tidings.cli.screens.analysis import show
 from tidings.core.errors import ConfigError, TidingsError
-from tidings.core.trace import LinkChanged, Probed, Published, arrow_schema
+from tidings.core.trace import LinkChanged, Probed, Published
 from tidings.pipeline.analyse import job
 from tidings.pipeline.analyse.job import Analysis, analyse, write
 from tidings.pipeline.analyse.spark_settings import (
@@ -48,6 +48,7 @@ from tidings.traces import compaction
 from tidings.traces.compaction import compact
 from tidings.traces.headline import read_tables
 from tidings.traces.intake import check_columns, read_through, take_in
+from tidings.traces.schemas import arrow_schema
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -97,9 +98,9 @@ BAD = {
     cut_off: "file is",
     emptied: "file is",
     foreign: "the version of its trace rows is 'none'",
-    of_another_version: "the version of its trace rows is '1'",
+    of_another_version: "the version of its trace rows is '9'",
     without_a_column: "column interested is 'missing'",
-    with_a_column_of_texts: "column at is 'string'",
+    with_a_column_of_texts: "column recorded_at is 'string'",
 }
 
 

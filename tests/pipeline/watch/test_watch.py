@@ -78,7 +78,7 @@ def test_windows_are_those_computed_by_hand_whatever_else_lies_in_the_folder(
     assert as_found(finished_windows(tmp_path / "memory")) == by_hand(all_rows())
     assert (watch.status.late_rows, watch.status.refused_files) == (0, bad)
     assert len(warnings) == bad
-    for name in ("r-b9-000001", "foreign", "old", "ahead"):
+    for name in ("r-b9-000001", "foreign", "unknown", "ahead"):
         assert any(f"{name}.parquet" in warning for warning in warnings)
 
 

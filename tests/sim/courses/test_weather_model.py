@@ -15,10 +15,11 @@ from support.traces import tables_of, write_tables
 
 from tidings.core.errors import ConfigError, FileError
 from tidings.core.links.weather import Conditions
-from tidings.core.trace import TABLES, Acknowledged, Forwarded, Probed, Row, arrow_schema
+from tidings.core.trace import TABLES, Acknowledged, Forwarded, Probed, Row
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import simulate
+from tidings.traces.schemas import arrow_schema
 
 LINKS_MS = [["a", "b", 20], ["b", "c", 30], ["a", "c", 60]]
 DAY_S = 86_400.0

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.traces.fingerprints import Fingerprint, content_fingerprints
 from tidings.traces.intake import check_columns
+from tidings.traces.schemas import arrow_schema
 from tidings.traces.stored import stored_rows
 
 # What a watch needs of each table.

@@ -14,8 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.traces.files import parquet_files
+from tidings.traces.schemas import arrow_schema
 from tidings.traces.stored import stored_rows
 
 TABLE = "subscribed"
