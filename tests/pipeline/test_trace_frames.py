@@ -10,6 +10,7 @@ from msgspec.structs import astuple
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from support.older_traces import VERSION_2, version_1, written_today
+from support.segments import live_folder
 
 from tidings.core.trace import TABLES, LinkChanged, Published, Row
 from tidings.pipeline.analyse.job import analyse
@@ -20,6 +21,8 @@ from tidings.pipeline.source.datasource import TraceOptions, TraceReader
 from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.windows import Timing, Window
 from tidings.pipeline.watch.job import Watch, finished_windows
+from tidings.traces.compaction import compact
+from tidings.traces.empty_tables import write_empty_tables
 from tidings.traces.headline import read_tables
 from tidings.traces.live_files import TraceFiles
 from tidings.traces.points import POINT_SCHEMA
@@ -112,6 +115,16 @@ def test_plain_sql_reads_every_table_by_its_folder(spark: SparkSession, today: P
         columns = ", ".join(arrow_schema(TABLES[table]).names)
         found = spark.sql(f"select {columns} from parquet.`{today / table}`")
         assert found.count() == rows.num_rows
+
+
+def test_plain_spark_reads_a_compacted_table(spark: SparkSession, tmp_path: Path) -> None:
+    folder = live_folder(tmp_path / "traces")
+    write_empty_tables(folder)
+    assert compact(folder, settle_s=0.0, now=4e9).files
+    reader = spark.read.option("recursiveFileLookup", True)
+    for table, rows in read_tables(folder).items():
+        found = reader.parquet(str(folder / table))
+        assert (sorted(found.columns), found.count()) == (sorted(rows.column_names), rows.num_rows)
 
 
 def test_spark_reads_what_live_brokers_wrote(spark: SparkSession, tmp_path: Path) -> None:

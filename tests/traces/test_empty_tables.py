@@ -11,6 +11,7 @@ from support.older_traces import written_today
 from support.segments import live_folder
 
 from tidings.core.trace import TABLES, Published
+from tidings.traces.compaction import compact
 from tidings.traces.empty_tables import EMPTY, write_empty_tables
 from tidings.traces.files import listed_files
 from tidings.traces.headline import read_tables
@@ -54,6 +55,17 @@ def test_pandas_and_duckdb_read_every_table_by_its_folder(leave, tmp_path: Path)
         columns = ", ".join(rows.column_names)
         asked = duckdb.sql(f"select {columns} from read_parquet('{folder / table}/*.parquet')")
         assert asked.arrow().read_all().num_rows == rows.num_rows
+
+
+def test_a_compacted_table_is_read_by_its_folder_too(tmp_path: Path) -> None:
+    folder = live_folder(tmp_path / "traces")
+    write_empty_tables(folder)
+    assert compact(folder, settle_s=0.0, now=4e9).files
+    for table, rows in read_tables(folder).items():
+        found = pd.read_parquet(folder / table, partitioning=None)
+        assert (list(found.columns), len(found)) == (rows.column_names, rows.num_rows)
+        files = f"'{folder / table}/**/*.parquet', hive_partitioning = false"
+        assert len(duckdb.sql(f"select run from read_parquet({files})").fetchall()) == rows.num_rows
 
 
 def test_no_name_of_a_table_or_column_is_reserved() -> None:
