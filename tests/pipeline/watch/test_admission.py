@@ -97,6 +97,18 @@ def test_a_round_that_was_noted_but_not_written_is_written(traces: Path, tmp_pat
     assert [len(times) for times in admitted(folder)] == [20, 40]
 
 
+def test_a_round_that_an_earlier_version_wrote_is_written_under_todays_names(
+    traces: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "rounds"
+    Admissions(traces, folder, print).admit(20, 1.0)
+    (file,) = (folder / "rows").glob("*.parquet")
+    before = pq.read_table(file)
+    pq.write_table(before.rename_columns({"recorded_at": "at"}), file)
+    Admissions(traces, folder, print)
+    assert pq.read_table(file) == before
+
+
 def test_a_round_that_was_written_is_not_written_again(traces: Path, tmp_path: Path) -> None:
     Admissions(traces, tmp_path / "rounds", print).admit(ALL, 1.0)
     (file,) = (tmp_path / "rounds" / "rows").glob("*.parquet")
