@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from _report import Line, line, run
 from pyspark.sql import SparkSession
 
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.pipeline.analyse.job import analyse, persisted
 from tidings.pipeline.analyse.spark_settings import settings_for_size
 from tidings.pipeline.session import spark_session
@@ -40,6 +40,7 @@ from tidings.pipeline.trace_frames import read_intake
 from tidings.pipeline.transforms import metrics, served
 from tidings.pipeline.transforms.outcomes import examined
 from tidings.traces.intake import take_in
+from tidings.traces.schemas import arrow_schema
 
 ROWS, QUICK_ROWS = (5_000_000, 50_000_000), (500_000, 5_000_000)
 MEMORY, DUCKDB_MEMORY = "2g", "12GB"
@@ -65,28 +66,28 @@ FIGURES = {"strategies": [*SERVED, *metrics.TRAFFIC], "subscribers": SERVED}
 OUTCOMES = """
 create temp table outcomes as
 with pairs as (
-    select run, message, strategy, broker as publisher_broker, "at" as published_at,
+    select run, message, strategy, broker as publisher_broker, recorded_at as published_at,
            deadline_s, price, unnest(interested) as subscription
     from read_parquet('{folder}/published/*.parquet')
 ), contracts as (
     select run, subscription,
-           max({{'at': "at", 'deadline_s': deadline_s, 'price': price}}) as latest
+           max({{'recorded_at': recorded_at, 'deadline_s': deadline_s, 'price': price}}) as latest
     from read_parquet('{folder}/subscribed/*.parquet') where active group by all
 ), arrivals as (
     select run, message, subscription,
-           min({{'at': "at", 'age_s': age_s, 'hops': hops}}) as earliest
-    from (select run, message, "at", age_s, hops, unnest(subscriptions) as subscription
+           min({{'recorded_at': recorded_at, 'age_s': age_s, 'hops': hops}}) as earliest
+    from (select run, message, recorded_at, age_s, hops, unnest(subscriptions) as subscription
           from read_parquet('{folder}/delivered/*.parquet')) group by all
 ), drops as (
-    select run, message, broker, min({{'at': "at", 'reason': reason}}) as earliest
-    from (select run, message, "at", reason, unnest(destinations) as broker
+    select run, message, broker, min({{'recorded_at': recorded_at, 'reason': reason}}) as earliest
+    from (select run, message, recorded_at, reason, unnest(destinations) as broker
           from read_parquet('{folder}/dropped/*.parquet')) group by all
 ), joined as (
     select pairs.run, pairs.message, strategy, subscription, publisher_broker,
            split_part(subscription, '/', 1) as subscriber_broker, d.earliest.reason as reason,
            least(pairs.deadline_s, c.latest.deadline_s) as deadline_s,
            pairs.price * coalesce(c.latest.price, 1.0) as price,
-           a.earliest.at - published_at as exact_s
+           a.earliest.recorded_at - published_at as exact_s
     from pairs
     left join contracts c using (run, subscription)
     left join arrivals a using (run, message, subscription)
@@ -197,7 +198,7 @@ def wishes(folder: Path, name: str) -> int:
     count = len(SUBSCRIPTIONS)
     columns = {
         "run": np.repeat(name, count),
-        "at": np.zeros(count),
+        "recorded_at": np.zeros(count),
         "broker": homes(np.arange(count)),
         "subscription": SUBSCRIPTIONS,
         "topic": np.repeat("topic", count),
@@ -228,7 +229,7 @@ def story(
     return {
         "published": {
             "run": np.repeat(name, count),
-            "at": published_at,
+            "recorded_at": published_at,
             "broker": np.repeat("b00", count),
             "message": message,
             "topic": np.repeat("topic", count),
@@ -240,7 +241,7 @@ def story(
         },
         "delivered": {
             "run": np.repeat(name, arrived.sum()),
-            "at": (sent_at + delay_s)[arrived],
+            "recorded_at": (sent_at + delay_s)[arrived],
             "broker": homes(copies[arrived]),
             "message": owners[arrived],
             "age_s": delay_s[arrived],
@@ -249,7 +250,7 @@ def story(
         },
         "dropped": {
             "run": np.repeat(name, dropped.sum()),
-            "at": sent_at[dropped] + 1.0,
+            "recorded_at": sent_at[dropped] + 1.0,
             "broker": np.repeat("b00", dropped.sum()),
             "message": owners[dropped],
             "reason": np.repeat("expired", dropped.sum()),
@@ -257,7 +258,7 @@ def story(
         },
         "carried": {
             "run": np.repeat(name, minutes.size),
-            "at": minutes * 60.0,
+            "recorded_at": minutes * 60.0,
             "broker": np.repeat("b00", minutes.size),
             "neighbour": np.repeat("b01", minutes.size),
             "kind": np.repeat("data", minutes.size),
@@ -284,7 +285,7 @@ def lists(names: np.ndarray, codes: np.ndarray, length: int) -> pa.Array:
 
 def table_of(table: str, columns: dict[str, Any]) -> pa.Table:
     schema = arrow_schema(TABLES[table])
-    size = len(columns["at"])
+    size = len(columns["recorded_at"])
     whole = columns | {"world": pa.repeat(pa.scalar("sim"), size)}
     arrays = []
     for field in schema:

@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from _report import Line, line, run
 
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.pipeline.session import spark_session
 from tidings.pipeline.transforms.windows import Timing, Window
 from tidings.pipeline.watch.job import Watch
+from tidings.traces.schemas import arrow_schema
 
 CORES = 2
 BROKERS = ("b1", "b2", "b3", "b4")
@@ -114,7 +115,7 @@ def write_wishes(traces: Path) -> None:
         parts = [
             table(
                 "subscribed",
-                {"at": np.array([START_AT - 1])},
+                {"recorded_at": np.array([START_AT - 1])},
                 wish | {"subscription": subscription(name, other), "topic": topic(other)},
             )
             for other in BROKERS
@@ -125,7 +126,7 @@ def write_wishes(traces: Path) -> None:
 
 def published(name: str, others: list[str], at: np.ndarray, message: np.ndarray) -> pa.Table:
     count = len(at)
-    columns = {"at": at, "message": message, "size_bytes": np.full(count, 100)}
+    columns = {"recorded_at": at, "message": message, "size_bytes": np.full(count, 100)}
     columns |= {"deadline_s": np.full(count, np.inf), "price": np.ones(count)}
     interested = [subscription(other, name) for other in others]
     texts = {"broker": name, "topic": topic(name), "strategy": "d-tree", "interested": interested}
@@ -135,13 +136,13 @@ def published(name: str, others: list[str], at: np.ndarray, message: np.ndarray)
 def delivered(
     name: str, publisher: str, at: np.ndarray, message: np.ndarray, age_s: np.ndarray
 ) -> pa.Table:
-    columns = {"at": at, "message": message, "age_s": age_s, "hops": np.ones(len(at), int)}
+    columns = {"recorded_at": at, "message": message, "age_s": age_s, "hops": np.ones(len(at), int)}
     texts = {"broker": name, "subscriptions": [subscription(name, publisher)]}
     return table("delivered", columns, texts)
 
 
 def table(kind: str, columns: dict[str, np.ndarray], repeated: dict[str, object]) -> pa.Table:
-    schema, count = arrow_schema(TABLES[kind]), len(columns["at"])
+    schema, count = arrow_schema(TABLES[kind]), len(columns["recorded_at"])
     repeated |= {"run": "bench", "world": "live"}
     arrays = []
     for field in schema:

@@ -252,7 +252,7 @@ def test_the_end_of_the_contract_is_the_end_of_waiting() -> None:
     net.run(10.0)
     [row] = net.rows_of(Dropped)
     assert (row.message, row.reason) == (message, "exhausted")
-    assert row.at < net.now - 10.0 + 3.0  # when the next try would have been too late
+    assert row.recorded_at < net.now - 10.0 + 3.0  # when the next try would have been too late
     assert not list(net.brokers["b1"].holding())
 
 

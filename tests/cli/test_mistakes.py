@@ -15,8 +15,9 @@ from support.children import start
 from support.sweeps import TINY_SCENARIO, a_spec
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.files.folders import writable_folder
+from tidings.traces.schemas import arrow_schema
 
 TIDINGS = [sys.executable, "-m", "tidings"]
 SMALL_FILE_BYTES = 4096

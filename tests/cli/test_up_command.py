@@ -15,7 +15,8 @@ from tidings.cli.screens.up import Outcome
 from tidings.live.clock import wall_clock
 from tidings.testbed.plan import Plan
 from tidings.testbed.traffic import Traffic
-from tidings.traces.live_files import TraceFiles
+from tidings.traces import live_files
+from tidings.traces.live_files import TraceFiles, renamed
 
 SCENARIO = """
 [run]
@@ -54,7 +55,7 @@ def test_files_of_earlier_runs_do_not_cost_the_result(
 ) -> None:
     old = write_tables(tmp_path / "traces", tables_of({"old": BY_HAND}), "old-b1-000000")
     file = old / "carried" / "old-b1-000000.parquet"
-    pq.write_table(pq.read_table(file).replace_schema_metadata({"tidings": "1"}), file)
+    pq.write_table(pq.read_table(file).replace_schema_metadata({"tidings": "9"}), file)
     (old / "published" / "old-b1-000001.parquet").write_bytes(b"cut off by a crash")
     result = run_up()
     assert (result.exit_code, result.stderr) == (0, "")
@@ -65,14 +66,12 @@ def test_files_of_earlier_runs_do_not_cost_the_result(
 def test_a_bad_file_of_this_run_is_named_and_the_result_is_printed(
     run_up: Callable[[], Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = pq.write_table
+    def cut(draft: Path, final: Path) -> bool:
+        if final.parent.name == "dropped":
+            draft.write_bytes(draft.read_bytes()[:-20])
+        return renamed(draft, final)
 
-    def cut(rows: object, file: Path, **options: object) -> None:
-        write(rows, file, **options)
-        if file.parent.name == "dropped":
-            file.write_bytes(file.read_bytes()[:-20])
-
-    monkeypatch.setattr(pq, "write_table", cut)
+    monkeypatch.setattr(live_files, "renamed", cut)
     result = run_up()
     assert result.exit_code == 1
     assert json.loads(result.stdout)["delivered"] == 5

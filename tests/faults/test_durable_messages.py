@@ -19,7 +19,7 @@ from support.children import start
 from support.live import Overlay, PahoClient, an_overlay, eventually, free_ports
 
 from tidings.broker.settings import Settings
-from tidings.core.trace import TABLES, Reason, arrow_schema
+from tidings.core.trace import TABLES, Reason
 from tidings.live.config import BrokerConfig, Neighbour
 from tidings.live.journal.frames import Kept, frames_in
 from tidings.live.journal.recovery import recover
@@ -28,6 +28,7 @@ from tidings.mqtt.packets import MQTT_5, Connect, Pingreq, Pingresp, Publish
 from tidings.mqtt.properties import Properties
 from tidings.testbed.broker_files import to_toml
 from tidings.traces.files import parquet_files, read_files
+from tidings.traces.schemas import arrow_schema
 
 START_WITHIN_S = 60.0  # several Pythons start at once, and others want the processor too
 ARRIVE_WITHIN_S = 60.0

@@ -82,9 +82,9 @@ def seen_gone_s(traces: Path) -> float:
     """When n5 was really killed, by the connections that it left, in seconds since the run began:
     not before the planned instant, but when the one who does it gets to it."""
     tables = read_tables(traces)
-    said_at = sorted(tables["published"]["at"].to_pylist())
+    said_at = sorted(tables["published"]["recorded_at"].to_pylist())
     began_at = min(at - number / RATE_PER_S for number, at in enumerate(said_at)) - START_S
-    downs = [r["at"] - began_at for r in tables["link_changed"].to_pylist() if lost_n5(r)]
+    downs = [r["recorded_at"] - began_at for r in tables["link_changed"].to_pylist() if lost_n5(r)]
     return min(at_s for at_s in downs if at_s > KILLED_S - HELD_S)
 
 

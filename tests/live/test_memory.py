@@ -1,11 +1,11 @@
-"""What one client can make a broker remember, seen from outside: the memory of its process."""
+"""What a broker holds in memory, seen from outside: little, whatever one client does."""
 
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.broker_programs import BrokerProgram
+from support.broker_programs import WITHIN_S, BrokerProgram, a_line_of
 from support.live import eventually
 
 from tidings.live.config import BrokerConfig
@@ -24,6 +24,7 @@ from tidings.mqtt.packets import (
 )
 from tidings.mqtt.properties import Properties
 from tidings.mqtt.reasons import ReasonCode
+from tidings.traces.files import parquet_files
 
 # More than at its start: all caches, and what is on its way.
 CEILING_BYTES = 150 << 20
@@ -107,3 +108,17 @@ def test_no_client_fills_the_memory_with_what_is_long(
     assert client.codes == (refused if abuse is long_filters else set())
     client.end()
     assert broker.end() == 0
+
+
+def test_a_broker_that_has_written_its_trace_has_not_loaded_arrow(tmp_path: Path) -> None:
+    programs = a_line_of(tmp_path, "n1", "n2")
+    for program in programs.values():
+        program.start()
+    changed = tmp_path / "traces" / "link_changed"
+    eventually(lambda: len(list(parquet_files(changed))) >= 2, WITHIN_S)  # one of each
+    for program in programs.values():
+        loaded = program.loaded()
+        assert "msgspec" in loaded
+        assert not [name for name in ("pyarrow", "libarrow", "pandas", "pyspark") if name in loaded]
+    for program in programs.values():
+        program.end()

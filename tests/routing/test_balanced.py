@@ -238,7 +238,7 @@ def test_in_the_simulator_messages_take_the_same_turns() -> None:
     topology = {"kind": "listed", "links_ms": links_ms}
     _, tables = outcome(a_scenario(changes, topology=topology, workload=workload))
     assert served(tables) == wanted(tables) != set()
-    rows = sorted(tables["forwarded"], key=lambda row: row["at"])
+    rows = sorted(tables["forwarded"], key=lambda row: row["recorded_at"])
     simulated = [row["neighbour"] for row in rows if row["broker"] == "b1"]
     net = a_ring()
     net.subscribe("b3")

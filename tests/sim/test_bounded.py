@@ -9,12 +9,13 @@ import pytest
 from support.scenarios import Tables, a_scenario, outcome, served, wanted
 
 from tidings.core.links.outlook import outlook
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.scenarios.read import load
 from tidings.scenarios.set_up import set_up
 from tidings.scheduling import POLICIES
 from tidings.sim.world import simulate
 from tidings.traces.headline import Summary, summary
+from tidings.traces.schemas import arrow_schema
 
 BOUNDED = Path(__file__).parents[2] / "scenarios" / "bounded.toml"
 FIT = {
@@ -78,8 +79,8 @@ def test_without_timers_nothing_is_repeated_or_given_up_however_slow_a_link_is()
 
 def test_ages_are_exact_though_every_crossing_deviates() -> None:
     tables = two_links({"links.ms_per_kbyte_deviation": 100.0})
-    published = {row["message"]: row["at"] for row in tables["published"]}
-    took = [row["at"] - published[row["message"]] for row in tables["delivered"]]
+    published = {row["message"]: row["recorded_at"] for row in tables["published"]}
+    took = [row["recorded_at"] - published[row["message"]] for row in tables["delivered"]]
     assert [row["age_s"] for row in tables["delivered"]] == pytest.approx(took)
     spread = (sum((each - 1.004) ** 2 for each in took) / len(took)) ** 0.5
     assert spread == pytest.approx(0.1 * 2**0.5, rel=0.25)

@@ -54,11 +54,13 @@ def test_what_waits_for_a_link_of_others_leaves_when_it_is_known_to_work_again(
     _, tables = outcome(dark(LINE, "n3", 2.0, outage, **kept, **changes))
     assert served(tables) == wanted(tables)
     [up_at] = [
-        row["at"]
+        row["recorded_at"]
         for row in tables["link_changed"]
-        if (row["broker"], row["neighbour"]) == ("n2", "n3") and row["up"] and row["at"] > 10.0
+        if (row["broker"], row["neighbour"]) == ("n2", "n3")
+        and row["up"]
+        and row["recorded_at"] > 10.0
     ]
-    waited = [row["at"] for row in tables["delivered"] if row["age_s"] > 1.5]
+    waited = [row["recorded_at"] for row in tables["delivered"] if row["age_s"] > 1.5]
     assert len(waited) > 50
     assert max(waited) < up_at + 1.2  # a pause of one second, and the way
 
@@ -108,7 +110,9 @@ def test_a_dark_link_and_a_killed_detour_cost_no_message(
     waited = [row for row in tables["delivered"] if row["age_s"] > 1.0]
     assert len(waited) > 7 * 20
     end_s = LIGHT_S if strategy == "direct" else RESTARTED_S
-    assert max(row["at"] for row in waited) < end_s + 7.0  # a probe finds it up, and then a second
+    assert (
+        max(row["recorded_at"] for row in waited) < end_s + 7.0
+    )  # a probe finds it up, and then a second
 
 
 @pytest.mark.parametrize(("strategy", "changes"), ONE_WAY)
@@ -180,5 +184,5 @@ def test_what_can_never_arrive_is_tried_a_few_times_and_given_up() -> None:
     result, tables = outcome(dark(ONE, "n2", 1.0, outage, **changes, **run))
     assert not served(tables)
     assert {row["reason"] for row in tables["dropped"]} == {"exhausted"}
-    assert max(row["at"] for row in tables["dropped"]) < 120.0 + 3.0
+    assert max(row["recorded_at"] for row in tables["dropped"]) < 120.0 + 3.0
     assert result.hops <= 15 * result.publications

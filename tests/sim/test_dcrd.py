@@ -194,8 +194,8 @@ def test_the_exchange_ends_when_nothing_changes(filter: str) -> None:
     changes = {"run.seconds": 300.0, "broker.dcrd.filter": filter, "topology.brokers": 8}
     _, tables = outcome(a_run({**changes, "workload.rate_per_s": 1.0}))
     assert sum(row["frames"] for row in gossip(tables)) > 8 * 7
-    assert {row["at"] for row in gossip(tables)} == {60.0}
-    assert max(row["at"] for row in tables["carried"]) > 300.0
+    assert {row["recorded_at"] for row in gossip(tables)} == {60.0}
+    assert max(row["recorded_at"] for row in tables["carried"]) > 300.0
 
 
 def test_while_links_are_healthy_every_copy_crosses_one_link_once() -> None:
@@ -250,8 +250,8 @@ def test_with_retry_it_gets_everything_once_it_is_back() -> None:
     late = [r for r in tables["delivered"] if r["age_s"] > 1.0]
     assert {row["broker"] for row in late} == {"b3"}
     assert len(late) >= 40
-    assert all(row["at"] > 13.0 for row in late)
-    assert max(row["at"] for row in late) < 13.0 + 12.0
+    assert all(row["recorded_at"] > 13.0 for row in late)
+    assert max(row["recorded_at"] for row in late) < 13.0 + 12.0
 
 
 def test_the_end_of_the_contract_ends_the_retries() -> None:
@@ -294,7 +294,7 @@ def test_what_a_destination_may_have_forgotten_is_not_retried() -> None:
     _, tables = outcome(scenario)  # the checker watches that nothing is delivered twice
     assert reasons(tables) == {"exhausted"}
     assert 0 < len(served(tables)) < len(wanted(tables))
-    assert min(row["at"] for row in tables["dropped"]) > 0.75 * 120.0  # of remember_s
+    assert min(row["recorded_at"] for row in tables["dropped"]) > 0.75 * 120.0  # of remember_s
 
 
 # ---- a deadline shorter than any path
@@ -343,7 +343,7 @@ def test_the_death_of_one_destination_does_not_disturb_the_others(
         faults=faults,
     )
     _, tables = outcome(scenario)  # the checker sees that nothing vanishes
-    homes = {row["message"]: row["at"] for row in tables["published"]}
+    homes = {row["message"]: row["recorded_at"] for row in tables["published"]}
     missing = wanted(tables) - served(tables)
     for message, subscription in missing:
         assert subscription == "b4/s:t" or homes[message] > 2.5
@@ -356,7 +356,7 @@ def test_the_death_of_one_destination_does_not_disturb_the_others(
     assert reasons(tables) <= {"exhausted", "no-route", "broker-failed"}
     assert {s for _, s in missing} >= {"b4/s:t"}
     if to_s == 4.0:
-        assert [r for r in tables["delivered"] if r["broker"] == "b4" and r["at"] > 5.0]
+        assert [r for r in tables["delivered"] if r["broker"] == "b4" and r["recorded_at"] > 5.0]
 
 
 # ---- chance

@@ -22,7 +22,7 @@ def test_a_broker_that_returns_with_a_lower_incarnation_carries_messages_for_goo
     of it is too old after six seconds, and is remembered for another six, against all b2 says.
     """
     tables = run_with_lower_incarnation("b2", strategy)
-    late = {row["message"] for row in tables["published"] if row["at"] > HEARD_AGAIN_AT}
+    late = {row["message"] for row in tables["published"] if row["recorded_at"] > HEARD_AGAIN_AT}
     assert len(late) > 100
     missed = wanted(tables) - served(tables)
     assert [message for message, _ in missed if message in late] == []

@@ -43,12 +43,12 @@ def between_two(folder: Path, slice_s: float = 10.0, **broker: Any) -> Scenario:
 
 def test_a_message_takes_the_delay_of_the_slice_in_which_it_is_sent(folder: Path) -> None:
     _, tables = outcome(between_two(folder))
-    published = {row["message"]: row["at"] for row in tables["published"]}
+    published = {row["message"]: row["recorded_at"] for row in tables["published"]}
     assert len(tables["delivered"]) == len(published) == 60
     for row in tables["delivered"]:
         sent_at = published[row["message"]]
         expected_s = ROUND_TRIPS_MS[int(sent_at // 10) % 3] / 2000
-        assert row["at"] - sent_at == pytest.approx(expected_s)
+        assert row["recorded_at"] - sent_at == pytest.approx(expected_s)
 
 
 def test_the_physics_has_the_steps_and_pinned_brokers_know_their_mean(folder: Path) -> None:
@@ -66,7 +66,7 @@ def test_measured_estimates_follow_the_steps(folder: Path) -> None:
     _, tables = outcome(scenario)
     for number, rtt_ms in enumerate(ROUND_TRIPS_MS):
         end_at = 10.0 * (number + 1)
-        late = [row for row in tables["probed"] if end_at - 2 <= row["at"] < end_at]
+        late = [row for row in tables["probed"] if end_at - 2 <= row["recorded_at"] < end_at]
         assert late
         for row in late:
             assert row["round_trip_s"] == pytest.approx(rtt_ms / 1000)

@@ -32,7 +32,7 @@ def test_nothing_is_lost_and_the_trace_tells_who_waited_for_how_long() -> None:
     slowed = tables["slowed"]
     assert {(row["broker"], row["publisher"]) for row in slowed} == {("b1", "t")}
     assert all(row["waited_s"] > 0 for row in slowed)
-    last_at = max(row["at"] for row in tables["published"])
+    last_at = max(row["recorded_at"] for row in tables["published"])
     assert last_at > 20.0, "it took much longer than four seconds to say it all"
     assert result.unpublished == 0
 
@@ -57,4 +57,4 @@ def test_publishers_that_wait_go_on_after_their_broker_was_down(seed: int) -> No
     outage = {"broker": "b1", "from_s": 3.0, "to_s": 4.0}
     result, tables = ran(faults={"schedule": [outage]}, run__seed=seed)
     assert result.unpublished > 0
-    assert max(row["at"] for row in tables["published"]) > 4.0
+    assert max(row["recorded_at"] for row in tables["published"]) > 4.0

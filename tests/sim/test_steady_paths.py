@@ -29,5 +29,7 @@ def test_a_path_that_is_used_does_not_seem_longer_than_one_that_is_not(
     )
     forwarded = arrow_tables(scenario)["forwarded"].to_pylist()
     # After the first look for better paths, at 31 s, all links have been measured.
-    later = {row["neighbour"] for row in forwarded if row["broker"] == "n1" and row["at"] > 35.0}
+    later = {
+        row["neighbour"] for row in forwarded if row["broker"] == "n1" and row["recorded_at"] > 35.0
+    }
     assert len(later) == 1

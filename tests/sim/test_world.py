@@ -111,7 +111,7 @@ def test_the_laws_hold_whatever_breaks_under_every_strategy_and_policy(
     sent = [row["frames"] for row in tables["carried"] if row["kind"] in ("data", "repeat")]
     assert result.hops == sum(sent)
     for table, rows in tables.items():
-        times = [row["at"] for row in rows]
+        times = [row["recorded_at"] for row in rows]
         assert times == sorted(times), table
         assert 0.0 <= times[0] <= times[-1] <= 4.0, table
 
@@ -128,7 +128,9 @@ def test_without_trouble_everything_arrives_in_the_time_of_the_shortest_path() -
         for row in tables["delivered"]:
             shortest = shortest_from(delays, home[row["message"]]["broker"])
             assert row["age_s"] == pytest.approx(shortest.distance[row["broker"]])
-            assert row["at"] - home[row["message"]]["at"] == pytest.approx(row["age_s"])
+            assert row["recorded_at"] - home[row["message"]]["recorded_at"] == pytest.approx(
+                row["age_s"]
+            )
 
 
 def test_the_same_seed_gives_the_same_digest_and_another_seed_another() -> None:
@@ -195,7 +197,7 @@ def test_a_rate_makes_messages_wait_for_each_other() -> None:
         workload=workload,
     )
     _, tables = outcome(scenario)
-    ages = sorted(row["at"] - 1.0 for row in tables["delivered"])
+    ages = sorted(row["recorded_at"] - 1.0 for row in tables["delivered"])
     assert ages == pytest.approx([0.15, 0.25, 0.35])
     assert "dropped" not in tables
 
@@ -241,9 +243,9 @@ def test_a_link_is_as_slow_for_probes_as_for_messages() -> None:
     triangle = {"kind": "full-mesh", "brokers": 3, "delay_ms": [50.0, 50.0]}
     _, tables = outcome(a_scenario(changes, topology=triangle, workload=line()))
     assert {round(row["round_trip_s"], 9) for row in tables["probed"]} == {0.107}
-    sent_at = {row["transmission"]: row["at"] for row in tables["forwarded"]}
+    sent_at = {row["transmission"]: row["recorded_at"] for row in tables["forwarded"]}
     answers = tables["acknowledged"]
-    assert {round(r["at"] - sent_at[r["transmission"]], 9) for r in answers} == {0.107}
+    assert {round(r["recorded_at"] - sent_at[r["transmission"]], 9) for r in answers} == {0.107}
 
 
 def test_a_link_that_is_dark_loses_what_is_sent_into_it() -> None:
@@ -251,7 +253,7 @@ def test_a_link_that_is_dark_loses_what_is_sent_into_it() -> None:
     changes = {"broker.strategy": "direct", "broker.exhausted": "drop"}
     _, tables = outcome(a_scenario(changes, workload=line(), faults=faults))
     lost = {message for message, _ in wanted(tables) - served(tables)}
-    in_the_dark = {r["message"] for r in tables["published"] if 2.0 <= r["at"] < 3.0}
+    in_the_dark = {r["message"] for r in tables["published"] if 2.0 <= r["recorded_at"] < 3.0}
     assert lost == in_the_dark
     assert {r["reason"] for r in tables["dropped"]} == {"unacknowledged"}
 
@@ -271,12 +273,12 @@ DEATH = {"schedule": [{"from_s": 2.0, "to_s": 3.0, "broker": "b3"}]}
 
 def test_a_dead_subscriber_broker_gets_nothing_and_after_its_return_everything() -> None:
     _, tables = outcome(a_scenario({"broker.exhausted": "drop"}, workload=line(), faults=DEATH))
-    homes = {row["message"]: row["at"] for row in tables["published"]}
+    homes = {row["message"]: row["recorded_at"] for row in tables["published"]}
     missed = [homes[message] for message, _ in wanted(tables) - served(tables)]
     assert missed
     assert all(1.9 < at < 3.2 for at in missed)
     assert {"no-route"} <= {row["reason"] for row in tables["dropped"]}
-    assert max(row["at"] for row in tables["delivered"]) > 4.5
+    assert max(row["recorded_at"] for row in tables["delivered"]) > 4.5
 
 
 def test_a_dead_publisher_broker_says_nothing_and_that_is_counted() -> None:
@@ -284,8 +286,8 @@ def test_a_dead_publisher_broker_says_nothing_and_that_is_counted() -> None:
     result, tables = outcome(a_scenario(workload=line(), faults=faults))
     assert result.unpublished == 5
     assert result.publications == 15
-    assert not [row for row in tables["published"] if 2.0 < row["at"] < 3.0]
-    assert max(row["at"] for row in tables["delivered"]) > 4.5
+    assert not [row for row in tables["published"] if 2.0 < row["recorded_at"] < 3.0]
+    assert max(row["recorded_at"] for row in tables["delivered"]) > 4.5
 
 
 @pytest.mark.parametrize("estimates", ["pinned", "measured"])
@@ -295,9 +297,11 @@ def test_a_broker_that_returns_after_minutes_does_not_act_in_the_past(estimates:
     workload = line(rate_per_s=1.0)
     _, tables = outcome(a_scenario(changes, workload=workload, faults=faults))
     for rows in tables.values():
-        times = [row["at"] for row in rows]
+        times = [row["recorded_at"] for row in rows]
         assert times == sorted(times)
-    silent = [row for row in tables["carried"] if row["broker"] == "b1" and row["at"] == 150.0]
+    silent = [
+        row for row in tables["carried"] if row["broker"] == "b1" and row["recorded_at"] == 150.0
+    ]
     assert silent  # what it carried before it died is not lost to the account
 
 
@@ -305,10 +309,10 @@ def test_a_measuring_broker_that_returns_finds_its_way_at_once() -> None:
     faults = {"schedule": [{"from_s": 20.0, "to_s": 21.0, "broker": "b1"}]}
     changes = {"run.seconds": 30.0, "broker.estimates": "measured"}
     _, tables = outcome(a_scenario(changes, workload=line(), faults=faults))
-    published = {row["message"]: row["at"] for row in tables["published"]}
+    published = {row["message"]: row["recorded_at"] for row in tables["published"]}
     missed = [published[message] for message, _ in wanted(tables) - served(tables)]
     assert all(at < 21.5 for at in missed)
-    assert [row for row in tables["published"] if 21.5 < row["at"] < 22.5]
+    assert [row for row in tables["published"] if 21.5 < row["recorded_at"] < 22.5]
 
 
 def test_measured_links_are_known_to_all_half_a_second_after_the_start() -> None:

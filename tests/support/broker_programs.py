@@ -55,6 +55,11 @@ class BrokerProgram:
         [kilobytes] = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")]
         return 1024 * int(kilobytes)
 
+    def loaded(self) -> str:
+        """What the system says of the files in its memory, libraries among them."""
+        assert self._process is not None
+        return Path(f"/proc/{self._process.pid}/maps").read_text()
+
     def said(self) -> list[str]:
         """Its lines on standard output."""
         return self._said.read_text().splitlines()

@@ -55,7 +55,7 @@ def pairs_of(rows: Sequence[Row]) -> list[Pair]:
 def _pair(rows: Sequence[Row], published: Published, subscription: str) -> Pair:
     wish = _wish(rows, published, subscription)
     arrivals = [
-        (row.at, row.age_s)
+        (row.recorded_at, row.age_s)
         for row in rows
         if isinstance(row, Delivered)
         and row.message == published.message
@@ -63,7 +63,7 @@ def _pair(rows: Sequence[Row], published: Published, subscription: str) -> Pair:
     ]
     home = subscription.split("/")[0]
     drops = [
-        (row.at, row.reason)
+        (row.recorded_at, row.reason)
         for row in rows
         if isinstance(row, Dropped)
         and row.message == published.message
@@ -71,7 +71,7 @@ def _pair(rows: Sequence[Row], published: Published, subscription: str) -> Pair:
     ]
     delay_s, back = None, False
     if arrivals:
-        delay_s = min(arrivals)[0] - published.at
+        delay_s = min(arrivals)[0] - published.recorded_at
         back = delay_s < -GRAIN_S
         delay_s = min(arrivals)[1] if back else delay_s
     deadline_s = min(published.deadline_s, wish.deadline_s if wish else published.deadline_s)
@@ -97,10 +97,10 @@ def _wish(rows: Sequence[Row], published: Published, subscription: str) -> Subsc
     """The last one that was there when the message was published, or else the first."""
     wishes = sorted(
         (r for r in rows if isinstance(r, Subscribed) and r.subscription == subscription),
-        key=lambda row: (row.at, row.deadline_s, row.price),
+        key=lambda row: (row.recorded_at, row.deadline_s, row.price),
     )
     wishes = [row for row in wishes if row.active]
-    until_then = [row for row in wishes if row.at <= published.at]
+    until_then = [row for row in wishes if row.recorded_at <= published.recorded_at]
     return (until_then[-1:] or wishes[:1] or [None])[0]
 
 
@@ -170,7 +170,7 @@ class Question(NamedTuple):
 def round_trips(rows: Sequence[Row]) -> dict[Link, Figures]:
     """What became of questions, of each direction of a link."""
     asking = (Probed, Forwarded, Acknowledged, LinkChanged)
-    end_at = max((row.at for row in rows if isinstance(row, asking)), default=nan)
+    end_at = max((row.recorded_at for row in rows if isinstance(row, asking)), default=nan)
     found: dict[Link, list[Question]] = {}
     for row in rows:
         if isinstance(row, Probed | Forwarded):
@@ -183,7 +183,7 @@ def round_trips(rows: Sequence[Row]) -> dict[Link, Figures]:
 def _probe(row: Probed) -> Question:
     answered = not isnan(row.round_trip_s)
     took_s = row.round_trip_s if answered else PROBE_TIMEOUT_S
-    return Question(row.at - took_s, answered, row.round_trip_s)
+    return Question(row.recorded_at - took_s, answered, row.round_trip_s)
 
 
 def _attempt(rows: Sequence[Row], row: Forwarded) -> Question:
@@ -202,7 +202,9 @@ def _attempt(rows: Sequence[Row], row: Forwarded) -> Question:
         and other.round_trip_s >= 0
     ]
     answered = bool(answers) and row.attempt == max(attempts)
-    return Question(row.at, answered, min(answers) if answered and row.attempt == 1 else nan)
+    return Question(
+        row.recorded_at, answered, min(answers) if answered and row.attempt == 1 else nan
+    )
 
 
 def _trips(asked: Sequence[Question]) -> Figures:
@@ -218,11 +220,13 @@ def _trips(asked: Sequence[Question]) -> Figures:
 
 def states(rows: Sequence[Row]) -> dict[Link, Figures]:
     """For how long links were up, and how often they went down."""
-    end_at = max((row.at for row in rows if isinstance(row, Carried | LinkChanged)), default=nan)
+    end_at = max(
+        (row.recorded_at for row in rows if isinstance(row, Carried | LinkChanged)), default=nan
+    )
     found: dict[Link, list[tuple[float, bool]]] = {}
     for row in rows:
         if isinstance(row, LinkChanged):
-            found.setdefault((row.broker, row.neighbour), []).append((row.at, row.up))
+            found.setdefault((row.broker, row.neighbour), []).append((row.recorded_at, row.up))
     return {link: _up(sorted(changes), end_at) for link, changes in found.items()}
 
 

@@ -5,11 +5,12 @@ from typing import Any
 import pyarrow as pa
 
 from tidings.core.document import changed
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.scenarios.read import parse
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import Result, simulate
+from tidings.traces.schemas import arrow_schema
 
 SMALL: dict[str, Any] = {
     "run": {"seconds": 4.0, "start_s": 1.0, "drain_s": 3.0},

@@ -147,18 +147,20 @@ class Pair:
     def outcome(self) -> Outcome:
         in_time = {kind.topic: self._in_time(kind) for kind in (URGENT, PATIENT)}
         tables = read_tables(self._folder / "traces")
-        published = {row["message"]: row["at"] for row in tables["published"].to_pylist()}
+        published = {row["message"]: row["recorded_at"] for row in tables["published"].to_pylist()}
         left = [row for row in tables["forwarded"].to_pylist() if row["broker"] == "a"]
         size_bytes = {row["transmission"]: row["size_bytes"] for row in left}
         answers = [row for row in tables["acknowledged"].to_pylist() if row["broker"] == "a"]
         trips = [row["round_trip_s"] for row in answers]
-        lasted_s = max(row["at"] for row in answers) - min(row["at"] for row in left)
+        lasted_s = max(row["recorded_at"] for row in answers) - min(
+            row["recorded_at"] for row in left
+        )
         carried = sum(size_bytes[row["transmission"]] for row in answers)
         return Outcome(
             sum(kind.price * in_time[kind.topic] for kind in (URGENT, PATIENT)),
             in_time,
             {topic: len(sent_at) for topic, sent_at in self.sent_at.items()},
-            float(np.median([row["at"] - published[row["message"]] for row in left])),
+            float(np.median([row["recorded_at"] - published[row["message"]] for row in left])),
             float(np.median(trips)),
             float(np.quantile(trips, 0.95)),
             carried / lasted_s / RATE_BYTES_PER_S,

@@ -7,17 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidings.core.trace import (
-    TABLES,
-    Carried,
-    Delivered,
-    Dropped,
-    Published,
-    Row,
-    Subscribed,
-    arrow_schema,
-)
+from tidings.core.trace import TABLES, Carried, Delivered, Dropped, Published, Row, Subscribed
 from tidings.traces.recorder import Recorder
+from tidings.traces.schemas import arrow_schema
 
 Tables = dict[str, pa.Table]
 

@@ -162,7 +162,7 @@ async def _speak(
 def _story(folder: Path, listener: Listener, sent_at: list[float], started_at: float) -> Story:
     tables = read_tables(folder / "traces")
     hops: dict[int, list[Hop]] = defaultdict(list)
-    for row in sorted(tables["forwarded"].to_pylist(), key=lambda row: row["at"]):
+    for row in sorted(tables["forwarded"].to_pylist(), key=lambda row: row["recorded_at"]):
         hops[row["message"]].append((row["broker"], row["neighbour"]))
     messages = sorted(tables["published"]["message"].to_pylist())  # ids grow with serials
     assert len(messages) == len(sent_at)
@@ -171,7 +171,7 @@ def _story(folder: Path, listener: Listener, sent_at: list[float], started_at: f
         for serial, (at, message) in enumerate(zip(sent_at, messages, strict=True))
     ]
     changes = [
-        (row["at"] - started_at, row["broker"], row["neighbour"], row["up"])
-        for row in sorted(tables["link_changed"].to_pylist(), key=lambda row: row["at"])
+        (row["recorded_at"] - started_at, row["broker"], row["neighbour"], row["up"])
+        for row in sorted(tables["link_changed"].to_pylist(), key=lambda row: row["recorded_at"])
     ]
     return Story(journeys, listener.repeated, changes)

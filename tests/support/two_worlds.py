@@ -90,6 +90,6 @@ def _hops(
 ) -> dict[tuple[str, int], list[tuple[str, str]]]:
     """Which links each message was put on, in the order of time (rows at level `hops` only)."""
     hops = defaultdict(list)
-    for row in sorted(forwarded.to_pylist(), key=lambda row: row["at"]):
+    for row in sorted(forwarded.to_pylist(), key=lambda row: row["recorded_at"]):
         hops[names[row["message"]]].append((row["broker"], row["neighbour"]))
     return dict(hops)

@@ -54,14 +54,14 @@ def by_hand(rows: Iterable[Row], timing: Timing = TIMING) -> dict[tuple[float, s
         if isinstance(row, Delivered):
             for taker in row.subscriptions:
                 key = (row.message, taker)
-                first[key] = min(first.get(key, inf), row.at)
+                first[key] = min(first.get(key, inf), row.recorded_at)
     delays = defaultdict[tuple[float, str, float], list[float]](list)
     for row in rows:
         if isinstance(row, Published):
-            begin = row.at // timing.window_s * timing.window_s
+            begin = row.recorded_at // timing.window_s * timing.window_s
             for taker in row.interested:
                 limit_s = min(row.deadline_s, DEADLINES_S.get(taker, inf))
-                delay_s = first.get((row.message, taker), inf) - row.at
+                delay_s = first.get((row.message, taker), inf) - row.recorded_at
                 delays[begin, row.topic, limit_s].append(delay_s)
     return {key: figures(key[2], found) for key, found in delays.items()}
 

@@ -20,7 +20,7 @@ import uvloop
 from support.children import start
 from support.live import PahoClient, eventually, free_ports
 
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.live.config import BrokerConfig, Neighbour
 from tidings.mqtt.codec import encode
 from tidings.mqtt.packets import MQTT_5, Connect, Publish
@@ -32,6 +32,7 @@ from tidings.testbed.plan import plan
 from tidings.testbed.processes import BrokerDied, BrokerProcess
 from tidings.traces.files import parquet_files, read_files
 from tidings.traces.headline import read_tables
+from tidings.traces.schemas import arrow_schema
 
 WITHIN_S = 120.0  # several Pythons start and end, and others want the processor too
 
@@ -221,9 +222,11 @@ def test_a_scheduled_broker_outage_is_a_real_one(tmp_path: Path) -> None:
 def is_served_again(traces: Path, broker: str, neighbour: str) -> bool:
     """Their link was down and up again, and something has crossed it that was said after that."""
     changes = [r for r in rows(traces, "link_changed", broker) if r["neighbour"] == neighbour]
-    lost_at = min((r["at"] for r in changes if not r["up"]), default=inf)
-    back_at = min((r["at"] for r in changes if r["up"] and r["at"] > lost_at), default=inf)
-    said = {r["message"] for r in rows(traces, "published", broker) if r["at"] > back_at}
+    lost_at = min((r["recorded_at"] for r in changes if not r["up"]), default=inf)
+    back_at = min(
+        (r["recorded_at"] for r in changes if r["up"] and r["recorded_at"] > lost_at), default=inf
+    )
+    said = {r["message"] for r in rows(traces, "published", broker) if r["recorded_at"] > back_at}
     return any(r["message"] in said for r in rows(traces, "delivered", neighbour))
 
 

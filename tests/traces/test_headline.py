@@ -26,12 +26,13 @@ from support.traces import (
 )
 
 from tidings.core.errors import ConfigError, FileError
-from tidings.core.trace import TABLES, Row, arrow_schema
+from tidings.core.trace import TABLES, Row
 from tidings.traces import headline
 from tidings.traces.compaction import compact
 from tidings.traces.headline import outcomes, per_subscriber, read_run, read_tables, summary
 from tidings.traces.live_files import TraceFiles
 from tidings.traces.outcomes import GRAIN_S
+from tidings.traces.schemas import arrow_schema
 
 BROKERS = ("b1", "b2", "b3")
 SUBSCRIPTIONS = ("b1/a:t", "b2/b:t", "b2/c:t", "b3/d:t")
@@ -148,11 +149,13 @@ def test_outcomes_equal_those_of_looking_each_pair_up(
 def looked_up(message: int, at: float, wish: str, rows: list[Row]) -> tuple[object, ...]:
     """The outcome of one pair, by going through all rows."""
     of_type = {name: [row for row in rows if type(row) is kind] for name, kind in TABLES.items()}
-    wishes = sorted((r.at, r.deadline_s) for r in of_type["subscribed"] if r.subscription == wish)
+    wishes = sorted(
+        (r.recorded_at, r.deadline_s) for r in of_type["subscribed"] if r.subscription == wish
+    )
     held = [asked for asked in wishes if asked[0] <= at] or wishes[:1] or [(0.0, inf)]
     deadline_s = held[-1][1]
     arrived = [
-        (r.at, r.hops)
+        (r.recorded_at, r.hops)
         for r in of_type["delivered"]
         if r.message == message and wish in r.subscriptions
     ]
@@ -161,7 +164,7 @@ def looked_up(message: int, at: float, wish: str, rows: list[Row]) -> tuple[obje
         return ("in-time" if delivered_at - at <= deadline_s else "late", None, hops)
     home = wish.partition("/")[0]
     dropped = [
-        (r.at, r.reason)
+        (r.recorded_at, r.reason)
         for r in of_type["dropped"]
         if r.message == message and home in r.destinations
     ]

@@ -4,17 +4,10 @@ import pyarrow as pa
 import pytest
 from support.traces import BY_HAND
 
-from tidings.core.trace import (
-    TABLES,
-    Delivered,
-    Dropped,
-    Probed,
-    Published,
-    Row,
-    arrow_schema,
-)
+from tidings.core.trace import TABLES, Delivered, Dropped, Probed, Published, Row
 from tidings.traces import recorder as recording
 from tidings.traces.recorder import Recorder
+from tidings.traces.schemas import arrow_schema
 
 
 def recorded(*rows: Row, run: str = "r") -> tuple[dict[str, list[pa.RecordBatch]], str]:
@@ -33,7 +26,7 @@ def test_the_schema_follows_from_the_annotations_of_the_row() -> None:
         [
             pa.field("run", pa.string(), nullable=False),
             pa.field("world", pa.string(), nullable=False),
-            pa.field("at", pa.float64(), nullable=False),
+            pa.field("recorded_at", pa.float64(), nullable=False),
             pa.field("broker", pa.string(), nullable=False),
             pa.field("message", pa.int64(), nullable=False),
             pa.field("age_s", pa.float64(), nullable=False),
@@ -50,8 +43,8 @@ def test_the_schema_follows_from_the_annotations_of_the_row() -> None:
 @pytest.mark.parametrize("table", sorted(TABLES))
 def test_every_table_has_a_schema_with_version_place_and_time(table: str) -> None:
     schema = arrow_schema(TABLES[table])
-    assert schema.names[:4] == ["run", "world", "at", "broker"]
-    assert schema.metadata == {b"tidings": b"2"}
+    assert schema.names[:4] == ["run", "world", "recorded_at", "broker"]
+    assert schema.metadata == {b"tidings": b"3"}
 
 
 def test_rows_become_columns_in_the_order_they_came() -> None:
@@ -64,7 +57,7 @@ def test_rows_become_columns_in_the_order_they_came() -> None:
         {
             "run": "r",
             "world": "sim",
-            "at": 1.0,
+            "recorded_at": 1.0,
             "broker": "b1",
             "message": 7,
             "reason": "expired",
@@ -73,7 +66,7 @@ def test_rows_become_columns_in_the_order_they_came() -> None:
         {
             "run": "r",
             "world": "sim",
-            "at": 2.0,
+            "recorded_at": 2.0,
             "broker": "b1",
             "message": 8,
             "reason": "x",

@@ -17,14 +17,16 @@ from rich.table import Table
 
 from tidings.cli.choice import Changes, ScenarioName, choose
 from tidings.cli.options import Json, NoProgressBar
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.files.folders import writable_folder
 from tidings.sim.scenario import Scenario
 from tidings.sim.setup import Setup
 from tidings.sim.world import Result
 from tidings.sim.world import simulate as run_simulation
 from tidings.traces.drafts import Drafts
+from tidings.traces.empty_tables import write_empty_tables
 from tidings.traces.headline import HEADLINE_TABLES, Summary, summary
+from tidings.traces.schemas import arrow_schema
 
 
 def simulate(
@@ -48,7 +50,7 @@ def simulate(
     setup = choose(scenario, change, strategy, seed, weather=weather, replay=replay)
     chosen = setup.scenario
     run = f"{chosen.run.name}-{setup.digest}"
-    rows = _Rows(Drafts(writable_folder(traces, "--traces"), run) if traces else None)
+    rows = _Rows(traces and writable_folder(traces, "--traces"), run)
     with rows.kept_at_the_end(), _progress(quiet or json, chosen) as tell:
         result = run_simulation(setup, run, rows.take, tell)
     figures = summary(rows.tables())
@@ -61,8 +63,8 @@ def simulate(
 class _Rows:
     """The rows of the run: held for the headline, and written to a folder if one was named."""
 
-    def __init__(self, drafts: Drafts | None) -> None:
-        self._drafts = drafts
+    def __init__(self, folder: Path | None, run: str) -> None:
+        self._folder, self._drafts = folder, Drafts(folder, run) if folder else None
         self._held: dict[str, list[pa.RecordBatch]] = defaultdict(list)
 
     def take(self, table: str, batch: pa.RecordBatch) -> None:
@@ -74,12 +76,13 @@ class _Rows:
     @contextmanager
     def kept_at_the_end(self) -> Iterator[None]:
         """Files appear when the run is over; one that is cut short leaves none."""
-        if self._drafts is None:
+        if self._folder is None or self._drafts is None:
             yield
             return
         try:
             yield
             self._drafts.keep()
+            write_empty_tables(self._folder)
         finally:
             self._drafts.discard()
 

@@ -3,18 +3,16 @@
 Every number that Tidings reports is computed from these rows. At level `outcomes` a run leaves who
 subscribed, what was published, delivered and dropped, and how much each link carried per minute; at
 level `hops` also one row per transmission, acknowledgement and probe. The schemas of Arrow and
-Spark are derived from the rows' annotations.
+Spark are derived from the rows' annotations, so no name here is a word that SQL reserves.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal
 
-import pyarrow as pa
 from msgspec import Struct
-from msgspec.structs import fields
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Level = Literal["outcomes", "hops"]
 
@@ -22,14 +20,14 @@ Level = Literal["outcomes", "hops"]
 class Row(Struct, frozen=True, array_like=True, gc=False):
     """What every row says: when, by the recording broker's clock, and where."""
 
-    at: float
+    recorded_at: float
     broker: str
 
 
 class Subscribed(Row, frozen=True, array_like=True, gc=False):
     subscription: str
     topic: str
-    where: str
+    predicate: str  # empty: every message
     deadline_s: float
     price: float
     active: bool  # False: the subscription ended here
@@ -46,7 +44,7 @@ class Published(Row, frozen=True, array_like=True, gc=False):
 
 
 class Slowed(Row, frozen=True, array_like=True, gc=False):
-    """A publisher was not listened to for a while that ended at `at`, because queues were long."""
+    """A publisher was not listened to for a while that ended then, because queues were long."""
 
     publisher: str  # the client's name; in the simulator its topic
     waited_s: float
@@ -56,7 +54,7 @@ class Delivered(Row, frozen=True, array_like=True, gc=False):
     """One message handed to all interested clients of one broker."""
 
     message: int
-    age_s: float  # as the envelope tells it; `at` differences need one clock, this does not
+    age_s: float  # as the envelope tells it, which needs no common clock
     hops: int
     subscriptions: tuple[str, ...]
 
@@ -74,7 +72,7 @@ CARRIED_KINDS = ("data", "repeat", "ack", "probe", "control", "gossip", "discard
 
 
 class Carried(Row, frozen=True, array_like=True, gc=False):
-    """What a broker put on one link in the minute that ended at `at`."""
+    """What a broker put on one link in the minute that ended at `recorded_at`."""
 
     neighbour: str
     kind: str  # one of `CARRIED_KINDS`
@@ -137,20 +135,3 @@ TABLES: dict[str, type[Row]] = {
 
 # What tells runs apart; constant within a file, so it costs a reader nothing.
 ORIGIN_COLUMNS = ("run", "world")
-_ARROW = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_()}
-
-
-def arrow_schema(row_type: type[Row]) -> pa.Schema:
-    """The Arrow schema of a row type, derived from its annotations."""
-    hints = get_type_hints(row_type)
-    columns = [pa.field(name, pa.string(), nullable=False) for name in ORIGIN_COLUMNS]
-    columns += [
-        pa.field(f.name, _arrow_type(hints[f.name]), nullable=False) for f in fields(row_type)
-    ]
-    return pa.schema(columns, metadata={"tidings": str(SCHEMA_VERSION)})
-
-
-def _arrow_type(hint: Any) -> pa.DataType:
-    if get_origin(hint) is tuple:
-        return pa.list_(pa.field("item", _ARROW[get_args(hint)[0]], nullable=False))
-    return _ARROW[hint]

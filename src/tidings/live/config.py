@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
@@ -14,15 +14,16 @@ from tidings.broker.settings import Settings
 from tidings.core.document import convert, value_at
 from tidings.core.errors import ConfigError, FilterError, one_of
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.links.model import LearnedLink
 from tidings.core.links.weather import Conditions
 from tidings.core.policy import Policy
 from tidings.core.ranges import NotNegative, Positive, Ratio
 from tidings.core.topic import check_filter
 from tidings.files.document_kinds import check_kind
-from tidings.files.link_model import read_link_model
 from tidings.files.toml import read_toml
 from tidings.routing import SIMULATOR_ONLY, live_strategies
+
+if TYPE_CHECKING:
+    from tidings.core.links.model import LearnedLink
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 NAME = r"^[^/\s]+\Z"  # ids are made of names: `broker/client:filter`
@@ -157,8 +158,11 @@ class BrokerFile(_Table, frozen=True):
 
     def known(self, source: str = "") -> dict[str, LinkEstimate | None]:
         """The first estimate of each link: as stated, as learned, or None."""
-        learned: dict[tuple[str, str], LearnedLink] = {}
+        learned: Mapping[tuple[str, str], LearnedLink] = {}
         if self.link_model:
+            # Here, as a broker without a model need not hold Arrow in memory.
+            from tidings.files.link_model import read_link_model
+
             where = source or self.name
             learned = read_link_model(Path(self.link_model), where, "link_model").links
         return {

@@ -8,15 +8,19 @@ brokers or a sweep go on writing. Rows of a sweep are told apart by `run`, the n
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
-from tidings.pipeline.schemas import POINT_TYPE, TRACE_TYPES, check_versions
+from tidings.core.trace import SCHEMA_VERSION
+from tidings.pipeline.schemas import POINT_TYPE, TRACE_TYPES
 from tidings.traces.intake import Intake
 from tidings.traces.points import finished_points, is_sweep
 from tidings.traces.selection import trace_files
+from tidings.traces.stored import ADDED_IN_2, older_versions, stored_names
 
 
 class Traces:
@@ -41,9 +45,7 @@ def all_good(folder: Path, runs: Collection[str] | None = None) -> Intake:
     files = trace_files(folder)
     if runs is not None:
         files = {table: [f for f in files[table] if f.stem in runs] for table in files}
-    for found in files.values():
-        check_versions(found)
-    return Intake(files)
+    return Intake(files, older=older_versions(f for found in files.values() for f in found))
 
 
 def read_intake(spark: SparkSession, folder: Path, intake: Intake) -> Traces:
@@ -51,11 +53,42 @@ def read_intake(spark: SparkSession, folder: Path, intake: Intake) -> Traces:
     points = None
     if is_sweep(folder):
         points = spark.createDataFrame(finished_points(folder).to_pylist(), POINT_TYPE)
-    frames = {t: _frame(spark, files, TRACE_TYPES[t]) for t, files in intake.files.items()}
+    frames = {
+        table: _frame(spark, _by_version(files, intake.older), TRACE_TYPES[table])
+        for table, files in intake.files.items()
+    }
     return Traces(frames, points)
 
 
-def _frame(spark: SparkSession, files: list[Path], schema: StructType) -> DataFrame:
+def _by_version(files: list[Path], older: Mapping[Path, int]) -> dict[int, list[Path]]:
+    found: dict[int, list[Path]] = {}
+    for file in files:
+        found.setdefault(older.get(file, SCHEMA_VERSION), []).append(file)
+    return found
+
+
+def _frame(spark: SparkSession, files: Mapping[int, list[Path]], schema: StructType) -> DataFrame:
     if not files:
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(*(f"file://{file.absolute()}" for file in files))
+    frames = [_of_version(spark, found, schema, version) for version, found in files.items()]
+    return reduce(DataFrame.unionByName, frames)
+
+
+def _of_version(
+    spark: SparkSession, files: list[Path], schema: StructType, version: int
+) -> DataFrame:
+    """The rows of these files under today's names."""
+    stored = stored_names(schema.names, version)
+    kept = [StructField(stored[f.name], f.dataType, f.nullable) for f in schema if f.name in stored]
+    paths = [f"file://{file.absolute()}" for file in files]
+    rows = spark.read.schema(StructType(kept)).parquet(*paths)
+    if version == SCHEMA_VERSION:
+        return rows
+    return rows.select(
+        *(
+            F.col(stored[field.name]).alias(field.name)
+            if field.name in stored
+            else F.lit(ADDED_IN_2[field.name]).cast(field.dataType).alias(field.name)
+            for field in schema
+        )
+    )

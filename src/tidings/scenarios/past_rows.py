@@ -20,9 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidings.core.trace import ORIGIN_COLUMNS, TABLES, arrow_schema
+from tidings.core.trace import ORIGIN_COLUMNS, TABLES
 from tidings.sim.courses.past import Direction, PastRows
 from tidings.traces.files import read_files
+from tidings.traces.schemas import arrow_schema
 from tidings.traces.selection import trace_files
 
 READ = ("probed", "forwarded", "acknowledged", "link_changed")
@@ -51,7 +52,7 @@ def _read(
     }
     run, world = _latest(tables)
     rows = {name: _once(table.filter(pc.field("run") == run)) for name, table in tables.items()}
-    instants = [table["at"].to_numpy() for table in rows.values() if table.num_rows]
+    instants = [table["recorded_at"].to_numpy() for table in rows.values() if table.num_rows]
     first, last = min(at.min() for at in instants), max(at.max() for at in instants)
     start_at = 0.0 if world == "sim" else float(first)  # virtual time begins at 0
     return PastRows(run, start_at, float(last), _links(rows, probe_timeout_s))
@@ -81,8 +82,8 @@ def _latest(tables: dict[str, pa.Table]) -> tuple[str, str]:
     """The run that ended last, and its world."""
     runs: list[tuple[float, str, str]] = []
     for table in tables.values():
-        ends = table.group_by(list(ORIGIN_COLUMNS)).aggregate([("at", "max")]).to_pylist()
-        runs += [(-row["at_max"], row["run"], row["world"]) for row in ends]
+        ends = table.group_by(list(ORIGIN_COLUMNS)).aggregate([("recorded_at", "max")]).to_pylist()
+        runs += [(-row["recorded_at_max"], row["run"], row["world"]) for row in ends]
     if not runs:
         raise ValueError("there are no rows")
     _, run, world = min(runs)
@@ -122,7 +123,7 @@ def _by_link(table: pa.Table) -> Iterator[tuple[tuple[str, str], Columns]]:
     if not table.num_rows:
         return
     (source, sources), (target, targets) = map(_coded, (table["broker"], table["neighbour"]))
-    at = table["at"].to_numpy()
+    at = table["recorded_at"].to_numpy()
     link = source * len(targets) + target
     order = np.lexsort((at, link))
     numbers, starts = np.unique(link[order], return_index=True)
@@ -141,19 +142,19 @@ def _coded(names: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], list[str]]:
 def _direction(rows: dict[str, Columns], probe_timeout_s: float) -> Direction:
     probed, sent, changed = rows["probed"], rows["forwarded"], rows["link_changed"]
     echoed = ~np.isnan(probed["round_trip_s"])
-    probe_at = probed["at"] - np.where(echoed, probed["round_trip_s"], probe_timeout_s)
+    probe_at = probed["recorded_at"] - np.where(echoed, probed["round_trip_s"], probe_timeout_s)
     last = sent["attempt"] == sent["attempt_max"]
     acked = last & ~np.isnan(sent["round_trip_s_min"])
     once = acked & (sent["attempt"] == 1)
-    sent_at = np.concatenate((probe_at, sent["at"]))
+    sent_at = np.concatenate((probe_at, sent["recorded_at"]))
     order = np.argsort(sent_at, kind="stable")
     return Direction(
         sent_at[order],
         np.concatenate((echoed, acked))[order],
         probe_at[echoed],
         probed["round_trip_s"][echoed],
-        sent["at"][once],
+        sent["recorded_at"][once],
         sent["round_trip_s_min"][once],
-        changed["at"],
+        changed["recorded_at"],
         changed["up"].astype(bool),
     )

@@ -49,10 +49,10 @@ class Checker:
         if row.interested:
             self._interested[row.message] = row.interested
             self._served[row.message] = set()
-            self._open.append((row.at, row.message))
+            self._open.append((row.recorded_at, row.message))
         else:
             self._complete.add(row.message)
-        while self._open and self._open[0][0] < row.at - self._closed_after_s:
+        while self._open and self._open[0][0] < row.recorded_at - self._closed_after_s:
             self._close(self._open.popleft()[1])
 
     def delivered(self, message: Message, subscriptions: tuple[str, ...]) -> None:

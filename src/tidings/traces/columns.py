@@ -1,7 +1,7 @@
 """How do rows become columns for less than half a microsecond each?
 
-The rows of busy brokers mostly repeat themselves: one broker, one strategy, few topics, the same
-subscriptions message after message. A column of one value is made by repeating that value, which
+Rows mostly repeat themselves: one strategy, few topics, the same subscriptions message after
+message. A column of one value is made by repeating that value, which
 costs a tenth of converting each; any other column is converted value by value.
 """
 

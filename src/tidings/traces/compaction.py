@@ -35,11 +35,13 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.files.folders import held_alone, onto_disk
-from tidings.traces.files import listed_files, whole_parquet
+from tidings.traces.files import listed_files
 from tidings.traces.fingerprints import Fingerprint, fingerprint, gathered_fingerprints, manifest
 from tidings.traces.intake import check_pages, take_in
+from tidings.traces.schemas import arrow_schema
+from tidings.traces.stored import stored_rows, whole_parquet
 
 SETTLE_S = 60.0
 FILE_ROWS = 8_000_000  # a gathered file ends with the segment that reaches this
@@ -212,13 +214,12 @@ def _written(draft: Path, table: str, segments: list[Path]) -> tuple[dict[Path, 
         for file in segments:
             content = file.read_bytes()
             try:
-                with whole_parquet(file):
-                    found = pq.ParquetFile(pa.BufferReader(content)).read()
-                    waiting.append(found.select(schema.names).cast(schema))
+                with stored_rows(file, content) as stored:
+                    waiting.append(stored.read(schema))
             except ConfigError:
                 continue
             held[file] = Fingerprint(len(content), sha256(content).hexdigest())
-            rows += found.num_rows
+            rows += waiting[-1].num_rows
             if sum(table.num_rows for table in waiting) >= GROUP_ROWS:
                 writer.write_table(pa.concat_tables(waiting))
                 waiting.clear()

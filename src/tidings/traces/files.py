@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tidings.core.errors import ConfigError, FileError, first_line
-from tidings.core.trace import SCHEMA_VERSION, TABLES
+from tidings.core.errors import ConfigError, FileError
+from tidings.core.trace import TABLES
+from tidings.traces.empty_tables import EMPTY
+from tidings.traces.stored import stored_rows
 
 T = TypeVar("T")
 
@@ -26,11 +26,11 @@ LOOKS = 5  # at a folder whose files are gathered while it is listed
 
 
 def listed_files(folder: Path) -> dict[str, list[Path]]:
-    """All files of each table in the folder; an error if there is none at all."""
+    """All files of each table in the folder that have rows; an error if it is no trace's."""
     if not folder.exists():
         raise FileError(str(folder), os.strerror(errno.ENOENT))
     found = {table: list(parquet_files(folder / table)) for table in TABLES}
-    if not any(found.values()):
+    if not any(found.values()) and not any((folder / table / EMPTY).exists() for table in TABLES):
         accepted = (
             "a folder with traces: <folder>/published/*.parquet and so on, as written by "
             "`tidings simulate --traces`, `tidings sweep` and `tidings up`"
@@ -51,7 +51,8 @@ def settled(look: Callable[[], T]) -> T:
 
 
 def parquet_files(folder: Path) -> Iterator[Path]:
-    """All whole Parquet files below the folder, sorted; hidden ones are still being written.
+    """All whole Parquet files with rows below the folder, sorted; hidden ones are still being
+    written.
 
     A folder is listed before those in it: segments move downwards when they are gathered, so each
     is seen in its old place, in its new one, or in both.
@@ -64,36 +65,13 @@ def parquet_files(folder: Path) -> Iterator[Path]:
 
 
 def read_files(files: Iterator[Path] | list[Path], schema: pa.Schema) -> pa.Table:
-    """All rows of these files, which must be of this schema's version."""
+    """All rows of these files, with the columns of this schema."""
     tables = []
     for file in files:
-        with whole_parquet(file):
-            rows = pq.ParquetFile(file).read()
-            check_version(file, rows.schema.metadata)
-            if missing := [name for name in schema.names if name not in rows.column_names]:
-                raise ValueError(f"it has no column {missing[0]}")
-            tables.append(rows.select(schema.names).cast(schema))
+        with stored_rows(file) as stored:
+            tables.append(stored.read(schema))
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-@contextmanager
-def whole_parquet(file: Path) -> Iterator[None]:
-    """Whatever the reader finds wrong with the file is said with the file's name."""
-    try:
-        yield
-    except (pa.ArrowException, ValueError, OSError) as error:
-        problem = first_line(error)
-        accepted = "a whole Parquet file of trace rows"
-        raise ConfigError(str(file), "file", problem, accepted) from None
-
-
-def check_version(file: Path, metadata: Mapping[bytes, bytes] | None) -> None:
-    """Rows of another version may mean something else, so they are not read."""
-    version = (metadata or {}).get(b"tidings", b"none").decode()
-    if version != str(SCHEMA_VERSION):
-        accepted = f"traces of version {SCHEMA_VERSION}; run the simulation or sweep again"
-        raise ConfigError(str(file), "the version of its trace rows", version, accepted)
-
-
 def _is_visible(name: str) -> bool:
-    return not name.startswith((".", "_"))
+    return not name.startswith((".", "_")) and name != EMPTY

@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
+from tidings.core.trace import TABLES
 from tidings.traces.files import parquet_files, read_files, settled
 from tidings.traces.fingerprints import without_repeated_rows
 from tidings.traces.live_files import run_prefix
 from tidings.traces.outcomes import DROPPED, IN_FLIGHT, IN_TIME, LATE, By, outcomes
+from tidings.traces.schemas import arrow_schema
 from tidings.traces.selection import trace_files
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Which files of a trace folder can be believed? One bad file does not cost the others.
 
-A file is quarantined if it is cut off, foreign, of another version or without one of its columns:
+A file is quarantined if it is cut off, foreign, of a version to come or without one of its columns:
 it stays where it is, is not read, and is named with the reason. So is a copy, as its rows are read
 once. If nothing good is left, the first of these problems is an error.
 
@@ -19,13 +19,15 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces.files import check_version, listed_files, settled, whole_parquet
+from tidings.core.trace import SCHEMA_VERSION, TABLES
+from tidings.traces.files import listed_files, settled
 from tidings.traces.fingerprints import without_repeated_rows
 from tidings.traces.points import is_sweep
+from tidings.traces.schemas import arrow_schema
 from tidings.traces.selection import trace_files
+from tidings.traces.stored import stored_rows, whole_parquet
 
-Check = Callable[[str, Path], None]  # raises a ConfigError
+Check = Callable[[str, Path], int]  # the version of a file's rows; or raises a ConfigError
 
 
 class Quarantined(Struct, frozen=True):
@@ -41,6 +43,7 @@ class Intake(Struct, frozen=True):
 
     files: dict[str, list[Path]]
     quarantined: tuple[Quarantined, ...] = ()
+    older: dict[Path, int] = {}  # versions of those files that are not of today's
 
     def size_bytes(self) -> int:
         """Of what is still there: a file may have been gathered meanwhile."""
@@ -64,13 +67,12 @@ def read_through(folder: Path) -> Intake:
     return _taken_in(folder, _check_rows)
 
 
-def check_columns(table: str, file: Path) -> None:
-    """The file has rows of this table and version; a `ConfigError` says what it has instead."""
-    with whole_parquet(file):
-        found = pq.read_schema(file)
-        check_version(file, found.metadata)
+def check_columns(table: str, file: Path) -> int:
+    """The version of a file with rows of this table; a `ConfigError` says what it has instead."""
+    with stored_rows(file) as stored:
         for field in arrow_schema(TABLES[table]):
-            _check_field(table, file, field, found)
+            _check_field(table, file, field, stored.type_of(field))
+        return stored.version
 
 
 def check_pages(table: str, file: Path) -> None:
@@ -80,18 +82,19 @@ def check_pages(table: str, file: Path) -> None:
             pass
 
 
-def _check_rows(table: str, file: Path) -> None:
-    check_columns(table, file)
+def _check_rows(table: str, file: Path) -> int:
+    version = check_columns(table, file)
     check_pages(table, file)
+    return version
 
 
 def _taken_in(folder: Path, check: Check) -> Intake:
     if is_sweep(folder):
-        files = trace_files(folder)
+        files, older = trace_files(folder), dict[Path, int]()
         for table, found in files.items():
             for file in found:
-                check(table, file)
-        return Intake(files)
+                _note_older(older, file, check(table, file))
+        return Intake(files, older=older)
     return settled(lambda: _sorted_out(folder, check))
 
 
@@ -101,34 +104,38 @@ def _sorted_out(folder: Path, check: Check) -> Intake:
     for table, found in sound.files.items():
         files[table], left_out = without_repeated_rows(found)
         quarantined += [Quarantined(table, str(each.file), each.reason()) for each in left_out]
-    return Intake(files, tuple(quarantined))
+    return Intake(files, tuple(quarantined), sound.older)
 
 
 def _checked(files: dict[str, list[Path]], check: Check) -> Intake:
     """Those that pass; if none does, the first problem is an error."""
     kept: dict[str, list[Path]] = {table: [] for table in files}
-    problems, quarantined = list[ConfigError](), list[Quarantined]()
+    problems, quarantined, older = list[ConfigError](), list[Quarantined](), dict[Path, int]()
     for table, found in files.items():
         for file in found:
             try:
-                check(table, file)
+                version = check(table, file)
             except ConfigError as problem:
                 file.stat()  # one that was gathered meanwhile is not bad, but no longer there
                 problems.append(problem)
                 quarantined.append(Quarantined(table, str(file), _reason(problem)))
             else:
                 kept[table].append(file)
+                _note_older(older, file, version)
     if problems and not any(kept.values()):
         raise problems[0]
-    return Intake(kept, tuple(quarantined))
+    return Intake(kept, tuple(quarantined), older)
 
 
-def _check_field(table: str, file: Path, field: pa.Field, found: pa.Schema) -> None:
-    accepted = f"the columns of `{table}`"
-    number = found.get_field_index(field.name)
-    if number < 0:
+def _note_older(older: dict[Path, int], file: Path, version: int) -> None:
+    if version < SCHEMA_VERSION:
+        older[file] = version
+
+
+def _check_field(table: str, file: Path, field: pa.Field, kind: pa.DataType | None) -> None:
+    if kind is None:
+        accepted = f"the columns of `{table}`"
         raise ConfigError(str(file), f"column {field.name}", "missing", accepted)
-    kind = found.field(number).type
     if _plain(kind) != _plain(field.type):
         raise ConfigError(str(file), f"column {field.name}", str(kind), f"{field.type}")
 

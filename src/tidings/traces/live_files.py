@@ -16,25 +16,24 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryFile
 from threading import Thread
 from zlib import crc32
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from tidings.core.trace import TABLES, Row, arrow_schema
-from tidings.traces.columns import record_batch
+from tidings.core.trace import TABLES, Row
+from tidings.traces.empty_tables import write_empty_table
+from tidings.traces.plain_parquet.table import PlainTable
 
 CHUNK_ROWS = 2_048  # made into columns at once, which takes about a millisecond
-SEGMENT_ROWS = 262_144  # a segment ends early when it has this many: about 25 MB of columns
+SEGMENT_ROWS = 262_144  # a segment ends early when it has this many: about 20 MB of columns
 MAX_WAITING_SEGMENTS = 8  # if the disk is that far behind, rows are given up
 STOP_WITHIN_S = 30.0
-UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)  # a value that no column holds
+UNFIT = (ValueError, TypeError, OverflowError)  # a value that no column holds
 
-Segment = dict[str, list[pa.RecordBatch]]  # by table
+Segment = dict[str, PlainTable]  # by table
 
 
 def check_writable(folder: Path) -> None:
@@ -51,28 +50,27 @@ class TraceFiles:
         self.rows: dict[type[Row], list[Row]] = {row_type: [] for row_type in TABLES.values()}
         self.lost_rows = 0
         self._origin = (run, "live")
-        self._kinds = [(t, self.rows[k], arrow_schema(k)) for t, k in TABLES.items()]
+        self._kinds = [(table, self.rows[kind]) for table, kind in TABLES.items()]
         self._segment: Segment = {}
         self._segment_rows = 0
         self._waiting: SimpleQueue[Segment | None] = SimpleQueue()
-        self._writer = _Writer(folder, run, broker)
+        self._folder, self._writer = folder, _Writer(folder, run, broker)
         self._thread = Thread(target=self._write_segments, name="trace", daemon=True)
         self._thread.start()
-        pa.array([0])  # the first call takes a third of a second, better now than later
 
     def relieve(self) -> None:
         """Called at the end of each round: makes columns of rows where there are many."""
-        for table, rows, schema in self._kinds:
+        for table, rows in self._kinds:
             if len(rows) >= CHUNK_ROWS:
-                self._convert(table, rows, schema)
+                self._convert(table, rows)
         if self._segment_rows >= SEGMENT_ROWS:
             self._end_segment()
 
     def flush(self) -> None:
         """Called every `flush_s`: what was recorded until now becomes readable."""
-        for table, rows, schema in self._kinds:
+        for table, rows in self._kinds:
             if rows:
-                self._convert(table, rows, schema)
+                self._convert(table, rows)
         if self._segment_rows:
             self._end_segment()
 
@@ -85,13 +83,14 @@ class TraceFiles:
         if self.lost_rows:
             _warn(f"{self.lost_rows} trace rows were lost in all")
 
-    def _convert(self, table: str, rows: list[Row], schema: pa.Schema) -> None:
+    def _convert(self, table: str, rows: list[Row]) -> None:
+        if table not in self._segment:
+            self._segment[table] = PlainTable(TABLES[table], self._origin)
         try:
-            batch = record_batch(rows, schema, self._origin)
+            self._segment[table].add(rows)
         except UNFIT as error:
             self._lose(len(rows), f"{table}: {error}")
         else:
-            self._segment.setdefault(table, []).append(batch)
             self._segment_rows += len(rows)
         rows.clear()
 
@@ -106,12 +105,14 @@ class TraceFiles:
         self._segment, self._segment_rows = {}, 0
 
     def _write_segments(self) -> None:
+        for table in TABLES:
+            with suppress(OSError):  # what is wrong with the disk is said when rows are lost
+                write_empty_table(self._folder, table)
         while (segment := self._waiting.get()) is not None:
-            for table, batches in segment.items():
-                rows = pa.Table.from_batches(batches)
+            for table, rows in segment.items():
                 try:
                     self._writer.write(table, rows)
-                except (OSError, *UNFIT) as error:
+                except OSError as error:
                     self._lose(rows.num_rows, str(error))
             self._writer.number += 1
 
@@ -133,12 +134,15 @@ class _Writer:
             draft.unlink(missing_ok=True)
         self.number = max((n for _, n in self._numbered(self._prefix)), default=-1) + 1
 
-    def write(self, table: str, rows: pa.Table) -> None:
+    def write(self, table: str, rows: PlainTable) -> None:
+        if not rows.num_rows:
+            return
         folder = self._folder / table
         draft = folder / f"{self._draft_prefix}{self.number:06}.parquet"
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            pq.write_table(rows, draft, compression="zstd", use_dictionary=_texts(rows.schema))
+            with draft.open("wb") as file:
+                file.writelines(rows.file())
             while not renamed(draft, folder / f"{self._prefix}{self.number:06}.parquet"):
                 self.number += 1
         finally:
@@ -167,12 +171,6 @@ def renamed(draft: Path, final: Path) -> bool:
             return False
         os.replace(draft, final)
     return True
-
-
-def _texts(schema: pa.Schema) -> list[str]:
-    """Columns that repeat few values, by Parquet's names. A dictionary does not help numbers."""
-    lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
-    return lists + [field.name for field in schema if pa.types.is_string(field.type)]
 
 
 def _plain(name: str) -> str:

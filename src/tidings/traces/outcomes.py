@@ -63,7 +63,7 @@ def _pairs(published: pa.Table) -> pa.Table:
     """One row per publication and subscription that its broker knew to be interested."""
     columns = {
         "broker": "publisher_broker",
-        "at": "published_at",
+        "recorded_at": "published_at",
         "deadline_s": "publisher_deadline_s",
         "price": "publisher_price",
     }
@@ -77,7 +77,7 @@ def _pairs(published: pa.Table) -> pa.Table:
 def _with_contracts(pairs: pa.Table, subscribed: pa.Table) -> pa.Table:
     """With what each subscription asked for when the message was published."""
     keys = ["run", "subscription"]
-    order = [(name, "ascending") for name in (*keys, "at", "deadline_s", "price")]
+    order = [(name, "ascending") for name in (*keys, "recorded_at", "deadline_s", "price")]
     wishes = subscribed.filter(subscribed["active"]).sort_by(order)
     wishes = wishes.append_column("number", pa.array(np.arange(len(wishes))))
     firsts = wishes.group_by(keys, use_threads=False).aggregate([("number", "first")])
@@ -92,7 +92,7 @@ def _holding(pairs: pa.Table, wishes: pa.Table) -> pa.Array:
     """For each pair the number of the last wish of its subscription until then, or else of the
     first; null if there is none. Wishes are sorted by subscription and instant, and so found by
     bisection, with instants replaced by their rank so that both make one number."""
-    instants = np.sort(wishes["at"].to_numpy())
+    instants = np.sort(wishes["recorded_at"].to_numpy())
 
     def place(first: np.ndarray, at: pa.ChunkedArray) -> np.ndarray:
         ranks = np.searchsorted(instants, at.to_numpy(), "right")
@@ -100,7 +100,7 @@ def _holding(pairs: pa.Table, wishes: pa.Table) -> pa.Array:
 
     known = pairs["number_first"]
     first = pc.fill_null(known, 0).to_numpy()
-    places = place(wishes["number_first"].to_numpy(), wishes["at"])
+    places = place(wishes["number_first"].to_numpy(), wishes["recorded_at"])
     last = np.searchsorted(places, place(first, pairs["published_at"]), "right") - 1
     return pa.array(np.maximum(last, first), mask=pc.is_null(known).to_numpy())
 
@@ -109,15 +109,15 @@ def _arrivals(delivered: pa.Table) -> pa.Table:
     """The first delivery of each message to each subscription."""
     each = _exploded(delivered.drop_columns(["world", "broker"]), "subscriptions", "subscription")
     keys = ["run", "message", "subscription"]
-    first = _first_of(each, keys, ["at", "age_s", "hops"], "ascending")
-    return first.rename_columns({"at": "delivered_at"})
+    first = _first_of(each, keys, ["recorded_at", "age_s", "hops"], "ascending")
+    return first.rename_columns({"recorded_at": "delivered_at"})
 
 
 def _drops(dropped: pa.Table) -> pa.Table:
     """The first reason for which a copy for each broker was given up."""
     each = _exploded(dropped.drop_columns(["world", "broker"]), "destinations", "subscriber_broker")
     keys = ["run", "message", "subscriber_broker"]
-    return _first_of(each, keys, ["at", "reason"], "ascending").select([*keys, "reason"])
+    return _first_of(each, keys, ["recorded_at", "reason"], "ascending").select([*keys, "reason"])
 
 
 def _judged(joined: pa.Table, by: By) -> pa.Table:

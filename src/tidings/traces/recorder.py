@@ -12,8 +12,9 @@ from hashlib import sha256
 import pyarrow as pa
 from msgspec import msgpack
 
-from tidings.core.trace import TABLES, Row, arrow_schema
+from tidings.core.trace import TABLES, Row
 from tidings.traces.columns import record_batch
+from tidings.traces.schemas import arrow_schema
 
 CHUNK_ROWS = 65536
 _TABLE_OF = {row_type: table for table, row_type in TABLES.items()}

@@ -114,14 +114,14 @@ def test_missed_probes_take_the_link_down_and_the_first_answer_brings_it_up() ->
     net.run(10.0)
     downs = [row for row in net.rows_of(LinkChanged) if not row.up]
     assert sorted(row.broker for row in downs) == ["b1", "b2"]
-    assert all(2.0 < row.at - dark_at <= 3.6 for row in downs)
+    assert all(2.0 < row.recorded_at - dark_at <= 3.6 for row in downs)
     assert net.brokers["b1"]._view.neighbours == ()
     net.loses = nothing
     light_at = net.now
     net.run(2.0)
     ups = [row for row in net.rows_of(LinkChanged) if row.up]
     assert sorted(row.broker for row in ups) == ["b1", "b2"]
-    assert all(row.at - light_at <= 1.1 for row in ups)
+    assert all(row.recorded_at - light_at <= 1.1 for row in ups)
 
 
 def test_what_changed_while_the_monitor_thought_a_link_down_is_told_when_it_is_up() -> None:

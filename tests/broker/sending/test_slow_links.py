@@ -74,7 +74,7 @@ def test_a_link_that_is_offered_twice_its_rate_is_kept_busy_and_messages_wait_in
     assert len(net.link.outbox) > 30
     later = trips(net)[len(trips(net)) // 2 :]
     assert max(later) < 3 * message_s + 2 * (quiet_s + 0.010)
-    begun, ended = net.rows_of(Forwarded)[0].at, net.rows_of(Acknowledged)[-1].at
+    begun, ended = net.rows_of(Forwarded)[0].recorded_at, net.rows_of(Acknowledged)[-1].recorded_at
     carried = len(trips(net)) * size_bytes / RATE
     assert carried / (ended - begun) > min(0.9, message_s / (message_s + quiet_s))
 
@@ -192,9 +192,9 @@ def test_acknowledged_parcels_leave_in_the_order_of_the_policy_not_of_the_kernel
     net.tell("b1", "publish", dear)
     said_at = net.now
     net.run(1.0)
-    (arrived_at,) = [row.at for row in net.rows_of(Delivered) if row.message == dear.id]
+    (arrived_at,) = [row.recorded_at for row in net.rows_of(Delivered) if row.message == dear.id]
     assert arrived_at - said_at < 3 * 5_000 / RATE + DELAY_S
-    gaps = [b.at - a.at for a, b in pairwise(net.rows_of(Delivered)[-20:])]
+    gaps = [b.recorded_at - a.recorded_at for a, b in pairwise(net.rows_of(Delivered)[-20:])]
     assert median(gaps) == pytest.approx(5_000 / RATE, rel=0.1)
 
 

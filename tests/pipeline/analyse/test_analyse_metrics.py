@@ -110,7 +110,7 @@ def transmissions(draw: st.DrawFn, number: int) -> list[Row]:
 @st.composite
 def links(draw: st.DrawFn) -> list[Row]:
     """What was asked of links, once at each instant, and how they were."""
-    asked = st.lists(probes, max_size=6, unique_by=lambda row: (row.at, row.neighbour))
+    asked = st.lists(probes, max_size=6, unique_by=lambda row: (row.recorded_at, row.neighbour))
     rows: list[Row] = [*draw(asked), *draw(st.lists(changes, max_size=4))]
     for number in range(draw(st.integers(0, 4))):
         rows += draw(transmissions(number))
@@ -166,7 +166,7 @@ def check_run(found: dict[str, pd.DataFrame], rows: list[Row]) -> None:
         found["windows"],
         ["strategy", "window_at"],
         pairs,
-        lambda p: (p.published.strategy, p.published.at // WINDOW_S * WINDOW_S),
+        lambda p: (p.published.strategy, p.published.recorded_at // WINDOW_S * WINDOW_S),
     )
     check_drops(found["drops"], pairs)
     check_costs(found["costs"], rows, pairs)

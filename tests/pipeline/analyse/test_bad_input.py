@@ -26,7 +26,7 @@ from support.traces import (
 
 from tidings.cli.screens.analysis import show
 from tidings.core.errors import ConfigError, TidingsError
-from tidings.core.trace import LinkChanged, Probed, Published, arrow_schema
+from tidings.core.trace import LinkChanged, Probed, Published
 from tidings.pipeline.analyse import job
 from tidings.pipeline.analyse.job import Analysis, analyse, write
 from tidings.pipeline.analyse.spark_settings import (
@@ -48,6 +48,7 @@ from tidings.traces import compaction
 from tidings.traces.compaction import compact
 from tidings.traces.headline import read_tables
 from tidings.traces.intake import check_columns, read_through, take_in
+from tidings.traces.schemas import arrow_schema
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -79,7 +80,7 @@ def foreign(file: Path) -> Path:
 
 
 def of_another_version(file: Path) -> Path:
-    return rewritten(file, pq.read_table(file).replace_schema_metadata({"tidings": "1"}))
+    return rewritten(file, pq.read_table(file).replace_schema_metadata({"tidings": "9"}))
 
 
 def without_a_column(file: Path) -> Path:
@@ -88,18 +89,18 @@ def without_a_column(file: Path) -> Path:
 
 def with_a_column_of_texts(file: Path) -> Path:
     rows = pq.read_table(file)
-    texts = rows["at"].cast(pa.string())
-    number = rows.schema.get_field_index("at")
-    return rewritten(file, rows.set_column(number, "at", texts))
+    texts = rows["recorded_at"].cast(pa.string())
+    number = rows.schema.get_field_index("recorded_at")
+    return rewritten(file, rows.set_column(number, "recorded_at", texts))
 
 
 BAD = {
     cut_off: "file is",
     emptied: "file is",
     foreign: "the version of its trace rows is 'none'",
-    of_another_version: "the version of its trace rows is '1'",
+    of_another_version: "the version of its trace rows is '9'",
     without_a_column: "column interested is 'missing'",
-    with_a_column_of_texts: "column at is 'string'",
+    with_a_column_of_texts: "column recorded_at is 'string'",
 }
 
 

@@ -117,12 +117,12 @@ def _owed(rows: dict[str, list[dict[str, Any]]]) -> Iterator[Owed]:
     for row in rows["delivered"]:
         for taker in row["subscriptions"]:
             key = row["run"], row["message"], taker
-            arrivals[key] = min(row["at"], arrivals.get(key, row["at"]))
+            arrivals[key] = min(row["recorded_at"], arrivals.get(key, row["recorded_at"]))
     for row in rows["published"]:
         for wish in row["interested"]:
             at = arrivals.get((row["run"], row["message"], wish))
-            delay_s = None if at is None else at - row["at"]
-            yield Owed(row["run"], wish, row["at"], deadlines[row["run"], wish], delay_s)
+            delay_s = None if at is None else at - row["recorded_at"]
+            yield Owed(row["run"], wish, row["recorded_at"], deadlines[row["run"], wish], delay_s)
 
 
 def served(some: Iterable[Owed]) -> dict[str, float]:

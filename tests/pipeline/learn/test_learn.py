@@ -99,13 +99,13 @@ def outages(seed: int) -> list[tuple[float, float]]:
 
 def quiet_outage(a: str, b: str) -> list[Row]:
     """A neighbour that goes away, is not asked meanwhile, and comes back."""
-    kept = [row for row in probes(a, b, [], 0.0, 6) if not 1000.0 <= row.at < 1200.0]
+    kept = [row for row in probes(a, b, [], 0.0, 6) if not 1000.0 <= row.recorded_at < 1200.0]
     return [*kept, LinkChanged(1000.0, a, b, False), LinkChanged(1200.0, a, b, True)]
 
 
 def latecomer(a: str, b: str) -> list[Row]:
     """A neighbour that is asked for the first time when half of the run is over."""
-    kept = [row for row in probes(a, b, [], 0.0, 8) if row.at >= LENGTH_S / 2]
+    kept = [row for row in probes(a, b, [], 0.0, 8) if row.recorded_at >= LENGTH_S / 2]
     return [*kept, LinkChanged(0.0, a, b, False), LinkChanged(LENGTH_S / 2, a, b, True)]
 
 

@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 
 from tidings.cli.main import app
 from tidings.core.errors import ConfigError, TidingsError
-from tidings.core.trace import LinkChanged, Probed, arrow_schema
+from tidings.core.trace import LinkChanged, Probed
 from tidings.files.link_model import read_link_model
 from tidings.pipeline.learn.job import learn
 from tidings.pipeline.learn.measurements import checked_input
 from tidings.traces.compaction import compact
+from tidings.traces.schemas import arrow_schema
 
 pytestmark = pytest.mark.xdist_group("spark")
 

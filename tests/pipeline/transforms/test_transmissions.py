@@ -37,7 +37,7 @@ def test_an_attempt_is_acknowledged_if_it_is_the_last_and_its_transmission_was(
     )
     found = transmissions(forwarded, acknowledged)
     assert found.columns == [*forwarded.columns, *OUTCOMES]
-    rows = {row.at: (row.outcome, row.round_trip_s) for row in found.collect()}
+    rows = {row.recorded_at: (row.outcome, row.round_trip_s) for row in found.collect()}
     assert found.count() == len(rows) == 6
     assert rows == {
         1.0: ("acknowledged", 0.1),

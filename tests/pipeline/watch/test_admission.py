@@ -23,7 +23,7 @@ def write_segment(traces: Path, number: int, at: float, count: int = 10) -> None
 def admitted(folder: Path) -> list[list[float]]:
     """The instants in each round."""
     files = sorted((folder / "rows").glob("*.parquet"))
-    return [sorted(pq.read_table(file)["at"].to_pylist()) for file in files]
+    return [sorted(pq.read_table(file)["recorded_at"].to_pylist()) for file in files]
 
 
 def kill_before_the_last_file(folder: Path) -> None:
@@ -95,6 +95,18 @@ def test_a_round_that_was_noted_but_not_written_is_written(traces: Path, tmp_pat
     assert pq.read_table(file) == before
     assert again.admit(ALL, 1.0)
     assert [len(times) for times in admitted(folder)] == [20, 40]
+
+
+def test_a_round_that_an_earlier_version_wrote_is_written_under_todays_names(
+    traces: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "rounds"
+    Admissions(traces, folder, print).admit(20, 1.0)
+    (file,) = (folder / "rows").glob("*.parquet")
+    before = pq.read_table(file)
+    pq.write_table(before.rename_columns({"recorded_at": "at"}), file)
+    Admissions(traces, folder, print)
+    assert pq.read_table(file) == before
 
 
 def test_a_round_that_was_written_is_not_written_again(traces: Path, tmp_path: Path) -> None:

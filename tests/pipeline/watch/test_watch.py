@@ -57,8 +57,8 @@ def spoil(traces: Path) -> int:
     (traces / "delivered" / "r-b9-000001.parquet").write_bytes(whole[: len(whole) // 2])
     pq.write_table(pa.table({"x": [1]}), traces / "published" / "foreign.parquet")
     rows = pq.read_table(traces / "published" / "r-b1-000002.parquet")
-    old = rows.replace_schema_metadata({"tidings": "1"})
-    pq.write_table(old, traces / "published" / "old.parquet")
+    unknown = rows.replace_schema_metadata({"tidings": "9"})
+    pq.write_table(unknown, traces / "published" / "unknown.parquet")
     ahead = tables_of({"r": [a_publication(1, time.time() + 9e6, ("b2/c:a",))]})
     write_tables(traces, ahead, "ahead")
     return 4
@@ -78,7 +78,7 @@ def test_windows_are_those_computed_by_hand_whatever_else_lies_in_the_folder(
     assert as_found(finished_windows(tmp_path / "memory")) == by_hand(all_rows())
     assert (watch.status.late_rows, watch.status.refused_files) == (0, bad)
     assert len(warnings) == bad
-    for name in ("r-b9-000001", "foreign", "old", "ahead"):
+    for name in ("r-b9-000001", "foreign", "unknown", "ahead"):
         assert any(f"{name}.parquet" in warning for warning in warnings)
 
 
@@ -123,7 +123,7 @@ def test_by_age_clocks_may_differ_by_the_watermark(tmp_path: Path, spark: SparkS
     sent = [a_publication(number, 10.0 + number / 2, takers) for number in range(10)]
     taken = list[Row]()
     for row in sent:
-        at, message = row.at, row.message
+        at, message = row.recorded_at, row.message
         taken.append(Delivered(at - 2.5, "b2", message, 0.5, 1, ("b2/x:t",)))  # its clock is slow
         taken.append(Delivered(at + 3.5, "b3", message, 0.75, 1, ("b3/y:t",)))  # its clock is fast
         taken.append(Delivered(at + 1.5, "b4", message, 1.5, 1, ("b4/z:t",)))  # after the wait

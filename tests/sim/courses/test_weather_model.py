@@ -15,10 +15,11 @@ from support.traces import tables_of, write_tables
 
 from tidings.core.errors import ConfigError, FileError
 from tidings.core.links.weather import Conditions
-from tidings.core.trace import TABLES, Acknowledged, Forwarded, Probed, Row, arrow_schema
+from tidings.core.trace import TABLES, Acknowledged, Forwarded, Probed, Row
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import simulate
+from tidings.traces.schemas import arrow_schema
 
 LINKS_MS = [["a", "b", 20], ["b", "c", 30], ["a", "c", 60]]
 DAY_S = 86_400.0
@@ -286,7 +287,7 @@ def test_a_link_that_never_answered_is_dead_in_the_replay(tmp_path: Path) -> Non
 
 def test_a_clock_that_was_set_back_makes_no_outage(tmp_path: Path) -> None:
     rows = list(probes("a", "b"))
-    rows[20:24] = [Probed(row.at, "a", "b", -0.5) for row in rows[20:24]]
+    rows[20:24] = [Probed(row.recorded_at, "a", "b", -0.5) for row in rows[20:24]]
     assert after(tmp_path, *rows)["a", "b"].outages == ()
 
 

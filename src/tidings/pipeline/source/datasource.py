@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -42,8 +41,8 @@ from tidings.pipeline.source.log_options import (
 from tidings.pipeline.source.log_reader import LogReader, LogStreamReader
 from tidings.pipeline.source.log_rows import MESSAGE_TYPE
 from tidings.pipeline.source.sink import BatchPublisher, StreamPublisher
-from tidings.traces.files import whole_parquet
 from tidings.traces.intake import take_in
+from tidings.traces.stored import stored_rows
 
 TRACE_BATCH_ROWS = 10_000
 TASK_BYTES = 64_000_000  # of files, compressed; a live broker leaves 86,400 small ones a day
@@ -101,10 +100,9 @@ class TraceReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(TRACE_TYPES[self._table], timezone="UTC")
         for file in partition.value:
-            with whole_parquet(file), pq.ParquetFile(file) as rows:
-                for batch in rows.iter_batches(TRACE_BATCH_ROWS, columns=schema.names):
-                    found = pa.Table.from_batches([batch]).select(schema.names)
-                    yield from found.cast(schema).to_batches()
+            with stored_rows(file) as stored:
+                for rows in stored.batches(schema, TRACE_BATCH_ROWS):
+                    yield from rows.to_batches()
 
 
 def _portions(files: Iterable[Path]) -> list[list[Path]]:

@@ -37,6 +37,7 @@ from tidings.pipeline.sweep.points import (
     remove_stale_drafts,
     run_tasks,
 )
+from tidings.traces.empty_tables import write_empty_tables
 from tidings.traces.files import parquet_files, read_files
 from tidings.traces.points import FINISHED, POINT_SCHEMA, POINTS
 
@@ -77,7 +78,7 @@ def sweep(
     done = _rows(spec, out)
     missing = [p for p in points if done.get(p.name, {}).get("status") != FINISHED]
     if missing:
-        writable_folder(out, "--out")
+        write_empty_tables(writable_folder(out, "--out"))
     for point in missing:
         _file(spec, out, point).unlink(missing_ok=True)  # the row of a failure
     remove_stale_drafts(out)

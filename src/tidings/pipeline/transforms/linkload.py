@@ -70,8 +70,10 @@ def round_trips(samples: DataFrame) -> DataFrame:
 def states(changed: DataFrame, ends: DataFrame) -> DataFrame:
     """The share of the time, from the first change to the end of the run, that the link was up
     (null if that is no time at all), and how often it went down."""
-    following = F.lead("at").over(Window.partitionBy(*LINK_KEYS).orderBy("at", "up"))
-    lasted_s = F.coalesce(following, F.col("end_at")) - F.col("at")
+    following = F.lead("recorded_at").over(
+        Window.partitionBy(*LINK_KEYS).orderBy("recorded_at", "up")
+    )
+    lasted_s = F.coalesce(following, F.col("end_at")) - F.col("recorded_at")
     up_s, watched_s = F.sum(F.when(F.col("up"), F.col("lasted_s"))), F.sum("lasted_s")
     up_ratio = F.when(watched_s > 0, F.coalesce(up_s, F.lit(0.0)) / watched_s)
     return (
@@ -85,5 +87,7 @@ def states(changed: DataFrame, ends: DataFrame) -> DataFrame:
 
 def ends(carried: DataFrame, changed: DataFrame) -> DataFrame:
     """When each run was last heard of by its links."""
-    instants = carried.select("run", "at").unionByName(changed.select("run", "at"))
-    return instants.groupBy("run").agg(F.max("at").alias("end_at"))
+    instants = carried.select("run", "recorded_at").unionByName(
+        changed.select("run", "recorded_at")
+    )
+    return instants.groupBy("run").agg(F.max("recorded_at").alias("end_at"))

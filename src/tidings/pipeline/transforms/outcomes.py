@@ -79,7 +79,7 @@ def pairs(published: DataFrame) -> DataFrame:
         "topic",
         "strategy",
         F.col("broker").alias("publisher_broker"),
-        F.col("at").alias("published_at"),
+        F.col("recorded_at").alias("published_at"),
         F.col("deadline_s").alias("publisher_deadline_s"),
         F.col("price").alias("publisher_price"),
         "subscription",
@@ -90,13 +90,13 @@ def pairs(published: DataFrame) -> DataFrame:
 def contracts(subscribed: DataFrame) -> DataFrame:
     """What each subscription asked for, and when: a wish holds from its instant to that of the next
     one, the first also before it. Of two at one instant the one that is last in order holds."""
-    wishes = Window.partitionBy("run", "subscription").orderBy("at", "deadline_s", "price")
-    is_first = F.lag("at").over(wishes).isNull()
+    wishes = Window.partitionBy("run", "subscription").orderBy("recorded_at", "deadline_s", "price")
+    is_first = F.lag("recorded_at").over(wishes).isNull()
     return subscribed.where("active").select(
         F.col("run").alias("wish_run"),
         F.col("subscription").alias("wish"),
-        F.when(is_first, -inf).otherwise(F.col("at")).alias("holds_from"),
-        F.coalesce(F.lead("at").over(wishes), F.lit(inf)).alias("holds_until"),
+        F.when(is_first, -inf).otherwise(F.col("recorded_at")).alias("holds_from"),
+        F.coalesce(F.lead("recorded_at").over(wishes), F.lit(inf)).alias("holds_until"),
         "deadline_s",
         "price",
         F.col("topic").alias("topic_filter"),
@@ -116,12 +116,15 @@ def arrivals(delivered: DataFrame) -> DataFrame:
     return (
         delivered.withColumn("subscription", F.explode("subscriptions"))
         .groupBy("run", "message", "subscription")
-        .agg(F.min(F.struct("at", "age_s", "hops")).alias("first"), F.count("*").alias("copies"))
+        .agg(
+            F.min(F.struct("recorded_at", "age_s", "hops")).alias("first"),
+            F.count("*").alias("copies"),
+        )
         .select(
             "run",
             "message",
             "subscription",
-            F.col("first.at").alias("delivered_at"),
+            F.col("first.recorded_at").alias("delivered_at"),
             "first.age_s",
             "first.hops",
             "copies",
@@ -134,7 +137,7 @@ def drops(dropped: DataFrame) -> DataFrame:
     return (
         dropped.withColumn("subscriber_broker", F.explode("destinations"))
         .groupBy("run", "message", "subscriber_broker")
-        .agg(F.min(F.struct("at", "reason")).alias("first"))
+        .agg(F.min(F.struct("recorded_at", "reason")).alias("first"))
         .select("run", "message", "subscriber_broker", "first.reason")
     )
 

@@ -143,7 +143,7 @@ def _wanted(rows: DataFrame, timing: Timing) -> DataFrame:
             _taker(),
             "topic",
             F.col("deadline_s").alias("publisher_deadline_s"),
-            F.col("at").alias("published_at"),
+            F.col("recorded_at").alias("published_at"),
             "published_time",
         )
     )
@@ -151,7 +151,7 @@ def _wanted(rows: DataFrame, timing: Timing) -> DataFrame:
 
 def _taken(rows: DataFrame, timing: Timing) -> DataFrame:
     """Under names of its own: Spark would take common ones for two readings of the stream."""
-    told = F.col("age_s") if timing.by == "age" else F.col("at")
+    told = F.col("age_s") if timing.by == "age" else F.col("recorded_at")
     return (
         rows.where(F.col("subscriptions").isNotNull())
         .withColumn("delivered_time", _event_time(timing))
@@ -196,7 +196,9 @@ def _figures() -> list[Column]:
 def _event_time(timing: Timing) -> Column:
     """An instant of a broker's clock. Before anything has come, Spark takes the beginning of 1970
     and all before it for late, and there the clock of a simulation begins; hence the shift."""
-    return F.timestamp_micros(F.round((F.col("at") + _shift_s(timing)) * MICROSECONDS).cast("long"))
+    return F.timestamp_micros(
+        F.round((F.col("recorded_at") + _shift_s(timing)) * MICROSECONDS).cast("long")
+    )
 
 
 def _shift_s(timing: Timing) -> float:

@@ -98,7 +98,7 @@ class Admissions:
 
     def tell_time(self, at: float) -> None:
         """Admits a row that says nothing but what time it is."""
-        row = {"run": NO_RUN, "at": at, "message": 0, "topic": "", "deadline_s": inf}
+        row = {"run": NO_RUN, "recorded_at": at, "message": 0, "topic": "", "deadline_s": inf}
         note = Admission(self._number + 1, self.last_at)
         self._note(note)
         self._write(note, [pa.Table.from_pylist([row | {"interested": [""]}], ROW_SCHEMA)])
@@ -120,7 +120,7 @@ class Admissions:
     def _repeat(self, last: Admission) -> None:
         """Carries out the last note, if that has not been done, with what is still there."""
         self._number, self.last_at = last.number, last.last_at
-        if not last.files or self._file_of(last.number).exists():
+        if not last.files or _has_rows(self._file_of(last.number)):
             return
         gone = [file for file in last.files if not _is_there(file, self._traces)]
         for file in gone:
@@ -206,6 +206,12 @@ def _is_there(file: AdmittedFile, traces: Path) -> bool:
         return content_fingerprints(traces / file.name) == set(file.content)
     except OSError:
         return False
+
+
+def _has_rows(file: Path) -> bool:
+    """Whether an admission's file is there, with the columns that the stream asks for: an earlier
+    Tidings gave other names to them."""
+    return file.exists() and pq.read_schema(file).names == ROW_SCHEMA.names
 
 
 def _save(rows: pa.Table, draft: Path) -> None:

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tidings.core.errors import ConfigError
-from tidings.core.trace import TABLES, arrow_schema
-from tidings.traces.files import check_version, parquet_files, whole_parquet
+from tidings.core.trace import TABLES
+from tidings.traces.files import parquet_files
+from tidings.traces.schemas import arrow_schema
+from tidings.traces.stored import stored_rows
 
 TABLE = "subscribed"
-COLUMNS = ("run", "subscription", "at", "deadline_s", "active")
+COLUMNS = ("run", "subscription", "recorded_at", "deadline_s", "active")
 
 Deadline = tuple[str, str, float]  # run, subscription, seconds
 
@@ -51,16 +52,15 @@ class Wishes:
             return
         for row in rows.to_pylist():
             if row["active"]:
-                key, asked = (row["run"], row["subscription"]), (row["at"], row["deadline_s"])
+                key, asked = (
+                    (row["run"], row["subscription"]),
+                    (row["recorded_at"], row["deadline_s"]),
+                )
                 self._last[key] = max(self._last.get(key, asked), asked)
 
 
 def _rows(file: Path) -> pa.Table:
     whole = arrow_schema(TABLES[TABLE])
     schema = pa.schema([whole.field(name) for name in COLUMNS])
-    with whole_parquet(file), pq.ParquetFile(file) as source:
-        check_version(file, source.schema_arrow.metadata)
-        if missing := set(COLUMNS) - set(source.schema_arrow.names):
-            accepted = f"trace rows of {TABLE}"
-            raise ConfigError(str(file), "missing columns", sorted(missing), accepted)
-        return source.read(columns=list(COLUMNS)).select(COLUMNS).cast(schema)
+    with stored_rows(file) as stored:
+        return stored.read(schema)

@@ -40,7 +40,7 @@ def trace_histories(samples: DataFrame, changes: DataFrame, spells: DataFrame) -
     `answered` of those outside of outages."""
     settled = F.col("answered") | (F.col("sent_at") <= F.col("end_at") - SETTLE_S)
     asked = during(spells, samples.select("run", *LINK, "sent_at", "answered"), "sent_at")
-    noticed = during(spells, changes, "at")
+    noticed = during(spells, changes, "recorded_at").withColumnRenamed("recorded_at", "at")
     is_question, at = F.lit(True).alias("is_question"), F.col("sent_at").alias("at")
     questions = asked.where(settled).select(
         *SPELL, "end_at", at, F.col("answered").alias("good"), is_question

@@ -51,13 +51,13 @@ def probes(probed: DataFrame, timeout_s: float) -> DataFrame:
     answered = ~F.isnan("round_trip_s")
     took_s = F.when(answered, F.col("round_trip_s")).otherwise(timeout_s)
     return (
-        probed.dropDuplicates(["run", "broker", "neighbour", "at"])
+        probed.dropDuplicates(["run", "broker", "neighbour", "recorded_at"])
         .where(F.isnan("round_trip_s") | is_sound("round_trip_s"))
         .select(
             "run",
             F.col("broker").alias("source"),
             F.col("neighbour").alias("target"),
-            (F.col("at") - took_s).alias("sent_at"),
+            (F.col("recorded_at") - took_s).alias("sent_at"),
             answered.alias("answered"),
             F.when(answered, F.col("round_trip_s")).alias("round_trip_s"),
             F.lit(None).cast("long").alias("size_bytes"),
@@ -71,7 +71,7 @@ def messages(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
         "run",
         F.col("broker").alias("source"),
         F.col("neighbour").alias("target"),
-        F.col("at").alias("sent_at"),
+        F.col("recorded_at").alias("sent_at"),
         (F.col("outcome") == ACKNOWLEDGED).alias("answered"),
         "round_trip_s",
         "size_bytes",
@@ -80,14 +80,18 @@ def messages(forwarded: DataFrame, acknowledged: DataFrame) -> DataFrame:
 
 def ends(traces: Traces) -> DataFrame:
     """When each run ended, as far as its links tell."""
-    instants = [traces[table].select("run", "at") for table in LINK_TABLES]
-    return reduce(DataFrame.unionByName, instants).groupBy("run").agg(F.max("at").alias("end_at"))
+    instants = [traces[table].select("run", "recorded_at") for table in LINK_TABLES]
+    return (
+        reduce(DataFrame.unionByName, instants)
+        .groupBy("run")
+        .agg(F.max("recorded_at").alias("end_at"))
+    )
 
 
 def changes(link_changed: DataFrame) -> DataFrame:
     """What brokers noticed of their links: run, source, target, at, up."""
     source, target = F.col("broker").alias("source"), F.col("neighbour").alias("target")
-    return link_changed.dropDuplicates().select("run", source, target, "at", "up")
+    return link_changed.dropDuplicates().select("run", source, target, "recorded_at", "up")
 
 
 def table_samples(table: DataFrame, slice_s: float) -> DataFrame:

@@ -36,11 +36,11 @@ def spells(traces: Traces) -> DataFrame:
     tables = [_instants(traces[table], table in LINK_TABLES) for table in TABLES]
     moments = (
         reduce(DataFrame.unionByName, tables)
-        .groupBy("run", F.floor(F.col("at") / MOMENT_S).alias("moment"))
+        .groupBy("run", F.floor(F.col("recorded_at") / MOMENT_S).alias("moment"))
         .agg(
             F.max("is_live").alias("is_live"),
-            F.min("at").alias("first_at"),
-            F.max("at").alias("last_at"),
+            F.min("recorded_at").alias("first_at"),
+            F.max("recorded_at").alias("last_at"),
             F.max("of_links_at").alias("of_links_at"),
         )
     )
@@ -66,9 +66,11 @@ def during(spells: DataFrame, rows: DataFrame, instant: str) -> DataFrame:
 
 
 def _instants(table: DataFrame, of_links: bool) -> DataFrame:
-    of_links_at = F.col("at") if of_links else F.lit(None).cast("double")
+    of_links_at = F.col("recorded_at") if of_links else F.lit(None).cast("double")
     is_live = F.col("world") == "live"
-    return table.select("run", is_live.alias("is_live"), "at", of_links_at.alias("of_links_at"))
+    return table.select(
+        "run", is_live.alias("is_live"), "recorded_at", of_links_at.alias("of_links_at")
+    )
 
 
 def _is_stop(usual_s: Column) -> Column:
