@@ -134,7 +134,7 @@ def test_a_figure_that_makes_no_sense_of_subscribers(
         ('x = "s5.t1"', "holds", "d-tree at s5.t1"),
         ('x = "mean"', "does not hold", "d-tree at mean"),
         ('x = ["s5.t1", "mean"]', "does not hold", "d-tree at mean"),
-        ('x = "s5.t1"\nover = { strategy = "direct" }', "holds", "0.200 times (d-tree at s5.t1)"),
+        ('x = "s5.t1"\nover = { strategy = "direct" }', "holds", "0.200 times (d-tree at s5.t1;"),
     ],
 )
 def test_a_claim_names_subscribers_or_their_mean(

@@ -80,8 +80,9 @@ def run_study(
     own, and says so in the figure.
 
     The JSON object has study, quick, points (strategy, x, metric, mean, ci, runs, and setting where
-    there are several) and claims (id, section, text, paper, ours, verdict, why); ci is half the
-    width of the 95 % confidence interval over seeds. Over subscribers, x is a label or "mean".
+    there are several) and claims (id, section, text, paper, ours, verdict, why, mean_of_ratios). ci
+    is half the width of the 95 % confidence interval over seeds. Over subscribers, x is a label or
+    "mean". A ratio of ours is one of sums over seeds; mean_of_ratios is over single seeds.
     """
     from tidings.pipeline.session import spark_session
     from tidings.studies.figures.figure import draw
