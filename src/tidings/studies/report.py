@@ -43,6 +43,13 @@ class StudyResult(Struct, frozen=True):
     points: list[Mean]
     claims: list[Finding]
 
+    def verdicts(self) -> str:
+        """How many claims hold."""
+        found = [claim.verdict for claim in self.claims]
+        judged = len(found) - found.count("not judged")
+        words = f"{found.count('holds')} of {judged} claims hold"
+        return words if judged == len(found) else f"{words}, {len(found) - judged} not judged"
+
     def made_by(self) -> str:
         """How much lies behind the numbers; a seed draws what its topology leaves to chance."""
         kind = "quick run" if self.quick else "full run"
