@@ -116,25 +116,27 @@ class Broker:
 
     # ---- inputs from clients
 
-    def publish(self, message: Message, now: float) -> list[Effect]:
-        """A client of this broker says something."""
+    def publish(self, message: Message, now: float, said_at: float | None = None) -> list[Effect]:
+        """A client of this broker says something, or has said it a while ago: its age counts from
+        then."""
+        born_at = now if said_at is None else said_at
         wanted = self._interests.wanted(message)
         contract = message.contract
         strategy = contract.strategy or self.settings.strategy
-        effects: list[Effect] = [published(self.name, message, strategy, wanted.everyone, now)]
+        effects: list[Effect] = [published(self.name, message, strategy, wanted.everyone, born_at)]
         if wanted.local_ids:
-            self._deliver(message, wanted, now, 0, now, effects)
+            self._deliver(message, wanted, born_at, 0, now, effects)
         if wanted.remote:
             owed = wanted.destinations(contract)
             durable = contract.durable or wanted.durable
-            parcel = set_out(message, self.name, owed, strategy, durable, now)
+            parcel = set_out(message, self.name, owed, strategy, durable, born_at)
             if durable:
                 effects.append(Store(parcel))
             self._forward(parcel, now, effects)
             if self._strategies.talking and self._strategies.have_news():
                 self._exchange.share_soon(now)
         if contract.durable or wanted.durable:
-            parcel, known = set_out(message, self.name, (), strategy, True, now), wanted.remote
+            parcel, known = set_out(message, self.name, (), strategy, True, born_at), wanted.remote
             self._late_takers.publish(parcel, (broker for broker, _ in known), now, effects)
         return effects
 
