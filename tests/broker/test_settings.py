@@ -27,6 +27,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("probe_every_s", 0.0, "float > 0.0"),
     ("probe_timeout_s", -1.0, "float > 0.0"),
     ("probes_missed", 0, "int >= 1"),
+    ("suspect_after_s", 0.0, "float > 0.0"),
     ("delay_weight", 0.0, "float > 0.0"),
     ("delay_weight", 1.1, "float <= 1.0"),
     ("loss_weight", nan, "float > 0.0"),

@@ -84,6 +84,7 @@ class Line:
         told = Settings(
             trace="hops",
             retry_every_s=0.2,
+            suspect_after_s=1e6,
             probes_missed=1_000,  # a broker that hangs counts as there: others hold on to it
             **settings,
         )

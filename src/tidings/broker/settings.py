@@ -36,6 +36,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     probe_every_s: Positive = 5.0
     probe_timeout_s: Positive = 1.0
     probes_missed: Count = 3  # in a row, until the link counts as down
+    suspect_after_s: Positive = 1.0  # of silence, though asked; inf: only missed probes tell
     delay_weight: Weight = 0.25  # of a new sample in the mean delay
     loss_weight: Weight = 0.05  # of a new probe outcome in the delivery ratio
     availability_weight: Weight = 0.001  # of the same in the long run: an hour or two of probes

@@ -77,6 +77,12 @@ class WaitingRoom:
             self.due_at = self._waiting[0][0] if self._waiting else inf
             yield parcel
 
+    def call_all(self, now: float) -> None:
+        """The way that they waited for is given up, and there may be another: all try now."""
+        self._waiting = [(min(due, now), serial, parcel) for due, serial, parcel in self._waiting]
+        heapify(self._waiting)
+        self.due_at, self._all_by = (now, now) if self._waiting else (inf, -inf)
+
     def hasten(self, now: float) -> None:
         """Something has changed for the better: all shall try soon."""
         soon = now + self._every_s

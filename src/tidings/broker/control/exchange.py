@@ -140,6 +140,10 @@ class Exchange:
         self._share_at = min(self._share_at, now + self._batch_s)
         self._plan()
 
+    def share_at_once(self, now: float) -> None:
+        """Something has changed that parcels in our own hands cannot wait for."""
+        self._share_at = min(self._share_at, now)
+
     def insist(self, now: float) -> None:
         """A source must hear at once how our links are: one exceeds what a message allows it."""
         self._insist = True

@@ -41,6 +41,7 @@ class LinkEnd:
         "carried_header_bytes",
         "delay_s",
         "given_up",
+        "heard_at",
         "known",
         "meter",
         "neighbour",
@@ -74,6 +75,7 @@ class LinkEnd:
         self.times_up = 0
         self.seen = Memory(settings.remember_s)  # transmission ids that came in since it is up
         self.unfinished = Assembly()  # updates of which parts came in since it is up
+        self.heard_at = -inf  # when the last frame came in
         # When the last answer came, and the latest transmission that was ever answered.
         self.answered_at, self.newest_answered = -inf, 0
         # When transmissions left, and their size, that nobody waits for now.
@@ -100,10 +102,11 @@ class LinkEnd:
     def estimate(self) -> LinkEstimate | None:
         return self._pinned or self.meter.estimate
 
-    def begin(self) -> None:
+    def begin(self, now: float) -> None:
         """The link has come up. At its other end may be another life of the neighbour, which knows
         nothing of the numbers of the last one, and may use them again."""
         self.times_up += 1
+        self.heard_at = now
         self.seen = Memory(self._settings.remember_s)
         self.unfinished = Assembly()
 
