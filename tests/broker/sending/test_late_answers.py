@@ -23,7 +23,7 @@ PAIR = ("b1", "b2")
 
 def slowed(**settings: Any) -> Net:
     """Two brokers that know their link well, which has just become slower; probes are far apart."""
-    unasked = {"probe_every_s": 1e6, "suspect_after_s": inf}
+    unasked = {"probe_every_s": 1e6, "suspect_after_s": inf, "delay_window_s": 0.0}
     net = connected(PAIR, estimates="measured", exhausted="drop", **unasked, **settings)
     net.subscribe("b2")
     net.run(1.0)

@@ -4,10 +4,10 @@ Questions
 ---------
 Whatever comes in from a neighbour shows that the link works, so a link in use is never asked. After
 half of `suspect_after_s` without a frame the neighbour is asked (a probe without a number, which
-measures nothing), and again at short intervals. If nothing at all has come in when the other half
-is over, the link is suspect: messages avoid it until something is heard again. On an idle link one
-question and one answer pass in each half, as the question of one end is a sign of life for the
-other.
+counts neither for loss nor for availability), and again at short intervals. If nothing at all has
+come in when the other half is over, the link is suspect: messages avoid it until something is heard
+again. On an idle link one question and one answer pass in each half, as the question of one end is
+a sign of life for the other.
 
 Patience
 --------
@@ -68,6 +68,11 @@ class Silences:
 
     def watches(self, link: LinkEnd) -> bool:
         return link.neighbour in self._watched
+
+    def asked_once_at(self, link: LinkEnd) -> float | None:
+        """When the only question left that may be answered now; None if there were several."""
+        watched = self._watched[link.neighbour]
+        return watched.asked_at if watched.asked == 1 else None
 
     def suspects(self, link: LinkEnd) -> bool:
         watched = self._watched.get(link.neighbour)

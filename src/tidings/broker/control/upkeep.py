@@ -73,6 +73,7 @@ class Upkeep:
         if round_trip_s is None:
             if self._silences.watches(link):  # an answer to a question, or late: the link works
                 self._monitor.reached(link.neighbour)
+                self._question_answered(link, echo, now)
                 self._return(link, now, effects)
             return
         self._plan()
@@ -81,6 +82,12 @@ class Upkeep:
         if self._hops:
             effects.append(Record(Probed(now, self._me, link.neighbour, round_trip_s)))
         self._return(link, now, effects)
+
+    def _question_answered(self, link: LinkEnd, echo: Echo, now: float) -> None:
+        """What is told by the answer to the only question since a neighbour was last heard."""
+        asked_at = self._silences.asked_once_at(link)
+        if echo.serial == QUESTION.serial and asked_at is not None:
+            self.measured(link, link.meter.unburdened(now - asked_at, 0, now), now)
 
     def heard(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         """Something has come in over a link that counts as down."""
@@ -102,7 +109,7 @@ class Upkeep:
         that differs from what was advertised is urgent: messages still choose it for what it was.
         """
         unknown = not link.known
-        link.meter.answered(round_trip_s)
+        link.meter.answered(round_trip_s, self._transmitter.lag.s, now)
         link.remeasure()
         if unknown:
             self.exchange.share_soon(now)

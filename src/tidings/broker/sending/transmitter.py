@@ -187,6 +187,8 @@ class Transmitter:
             transmission = pending.frame.transmission
             if pending.attempt == 1 and transmission > link.newest_answered:
                 until = link.answers_until() + self.lag.s
+                if parcel is not None and until <= now:
+                    until = link.doubted(now)
                 if until > now:
                     self._unanswered.wait(transmission, pending, until)
                     continue
