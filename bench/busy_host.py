@@ -25,7 +25,7 @@ from overlay import LOAD, Ports
 from tidings.traces.headline import read_tables
 
 BURNERS = 20
-RATE_PER_S, SECONDS, BURST = 200, 4, 1_000
+RATE_PER_S, SECONDS, BURST = 200, 3, 600
 STRATEGIES = ("d-tree", "dcrd")
 NAMES = ("a", "b", "c")  # the publisher is at the first, the subscriber at the last
 SETTLE_S = 3.0  # every link has been measured
@@ -34,7 +34,7 @@ Span = tuple[float, float]  # of wall-clock time
 
 
 def measured(quick: bool) -> list[Line]:
-    seconds, burst = (SECONDS // 4, BURST // 4) if quick else (SECONDS, BURST)
+    seconds, burst = (SECONDS // 3, BURST // 3) if quick else (SECONDS, BURST)
     return [entry for strategy in STRATEGIES for entry in compared(strategy, seconds, burst)]
 
 

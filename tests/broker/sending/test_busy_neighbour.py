@@ -80,10 +80,28 @@ def a_link(delay_s: float, **settings: Any) -> LinkEnd:
 
 
 def test_the_overlay_is_told_no_delay_that_is_chance() -> None:
-    told = a_link(0.0002).told
+    told = a_link(0.0002).told(exactly=False)
     assert told is not None
     assert told.delay_s == Settings().least_delay_s
     assert a_link(0.0002).delay_s == 0.0002, "a message is no older for that"
-    assert a_link(0.020).told == LinkEstimate(0.020)
-    assert a_link(0.0002, estimates="pinned").told == LinkEstimate(0.0002)
-    assert a_link(0.0002, least_delay_s=0.0).told == LinkEstimate(0.0002)
+    assert a_link(0.020).told(exactly=False) == LinkEstimate(0.020)
+    assert a_link(0.0002, estimates="pinned").told(exactly=False) == LinkEstimate(0.0002)
+    assert a_link(0.0002, least_delay_s=0.0).told(exactly=False) == LinkEstimate(0.0002)
+
+
+def told_s(link: LinkEnd, exactly: bool = False) -> float:
+    told = link.told(exactly)
+    assert told is not None
+    return told.delay_s
+
+
+def test_a_delay_that_differs_by_less_than_answers_vary_is_no_news() -> None:
+    link, now = a_link(0.010), 0.0
+    link.advertised(LinkEstimate(0.010))
+    for round_trip_s in 10 * (0.030, 0.150, 0.090):
+        link.meter.answered(round_trip_s, 0.0, now := now + 1.0)
+    assert told_s(link) == 0.010
+    assert told_s(link, exactly=True) > 0.030
+    for _ in range(40):
+        link.meter.answered(0.200, 0.0, now := now + 1.0)
+    assert told_s(link) == pytest.approx(0.100, rel=0.05), "it stays so: the link is longer"

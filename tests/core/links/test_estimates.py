@@ -197,6 +197,15 @@ def test_a_link_that_has_become_longer_is_believed_when_the_window_has_passed() 
     assert known_delay_s(meter) == pytest.approx(0.100, rel=0.05)
 
 
+def test_answers_that_come_together_are_one_sample() -> None:
+    meter = LinkMeter(PATIENT, None)
+    for number in range(10):
+        asked(meter, 0.002, now=number * 1.0)
+    for _ in range(100):  # a burst that was read at once
+        asked(meter, 0.060, now=20.0)
+    assert known_delay_s(meter) == pytest.approx(0.001 + 0.25 * 0.029)
+
+
 def test_what_our_own_timers_are_late_is_no_delay_of_the_link() -> None:
     meter = LinkMeter(PATIENT, None)
     asked(meter, 0.010, now=0.0)

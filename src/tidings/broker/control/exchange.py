@@ -192,7 +192,8 @@ class Exchange:
     def _share(self, now: float, effects: list[Effect]) -> None:
         """Tell the overlay what changed here, all at once."""
         self._share_at = inf
-        estimates = {n: e for n, link in self._links.items() if link.up and (e := link.told)}
+        told = ((n, link.told(self._insist)) for n, link in self._links.items() if link.up)
+        estimates = {neighbour: estimate for neighbour, estimate in told if estimate}
         links = self._link_state.advertise(estimates, now, self._insist)
         if self._insist:
             self._insist, self._insisted_at = False, now

@@ -103,14 +103,18 @@ class LinkEnd:
     def estimate(self) -> LinkEstimate | None:
         return self._pinned or self.meter.estimate
 
-    @property
-    def told(self) -> LinkEstimate | None:
+    def told(self, exactly: bool) -> LinkEstimate | None:
         """The estimate as the overlay is told it. Which of two very short links is shorter is
-        chance, and a path over both must not look better than one over a third."""
+        chance, and a path over both must not look better than one over a third. What differs by no
+        more than answers vary is no news either, unless somebody wants to know it `exactly`."""
         estimate = self.estimate
-        if estimate is None or self._pinned or estimate.delay_s >= self._settings.least_delay_s:
+        if estimate is None or self._pinned:
             return estimate
-        return replace(estimate, delay_s=self._settings.least_delay_s)
+        delay_s = max(estimate.delay_s, self._settings.least_delay_s)
+        advertised_s = self.advertised_s
+        if advertised_s and not exactly and abs(delay_s - advertised_s) <= self.meter.doubt_s:
+            delay_s = advertised_s
+        return estimate if delay_s == estimate.delay_s else replace(estimate, delay_s=delay_s)
 
     def begin(self, now: float) -> None:
         """The link has come up. At its other end may be another life of the neighbour, which knows

@@ -9,8 +9,8 @@ overlay links are watched all the time and a deadline may be shorter than a seco
 
 A host that is busy answers late, and so does one that a burst keeps busy; a route that avoided the
 link for that would only be longer. So the delay is made of the shortest round trip of the last
-seconds, less what this host's own timers were late; the timeout is made of every round trip, as a
-late answer is one to be waited for.
+seconds, less what this host's own timers were late, and is in doubt by what round trips vary. The
+timeout is made of every round trip, as a late answer is one to be waited for.
 
 Rate
 ----
@@ -37,6 +37,7 @@ CAUTIOUS_S_PER_BYTE = 16e-6  # 0.5 Mbit/s: what a link of unknown rate may be as
 
 FIRST_WINDOW_BYTES = 16_384  # RFC 6928's ten segments: before any sample of the rate
 APART_S = 0.025  # a frame that comes so long after a message did not wait behind it
+TOGETHER_S = 0.010  # answers that come so close together are one sample: one read brings many
 ANSWER_S = 0.005  # what both ends may need to answer, beside the quiet round trip
 
 
@@ -79,6 +80,7 @@ class LinkMeter:
         self._deviation_s = 0.0
         window_s = settings.delay_window_s
         self._shortest = ShortestLately(window_s) if window_s > 0.0 else None
+        self._sampled_at = -inf
         self._quiet_s: float | None = None  # the round trip, if nothing is in the way
         self._large_bytes = 0.0  # about the largest message lately
         self.pace = PaceMeter(
@@ -116,6 +118,12 @@ class LinkMeter:
             return FIRST_RTO_S if self._delay_s is None else 3 * self._delay_s + RTO_FLOOR_S
         spread_s = max(RTO_FLOOR_S, 4 * self._deviation_s)
         return min(self._round_trip_s + spread_s, RTO_CEILING_S)
+
+    @property
+    def doubt_s(self) -> float:
+        """By how much the delay may differ for no other reason than that answers come early and
+        late: as much as the timeout allows."""
+        return 0.0 if self._shortest is None else 4 * self._deviation_s / 2
 
     def patience_s(self, unacknowledged_bytes: int) -> float:
         """What to add to the timeout for a frame that is the last of so many without an answer."""
@@ -156,6 +164,11 @@ class LinkMeter:
         """A probe or an acknowledgement came back after this long, as `unburdened`, while timers
         here were late by `lag_s`."""
         weight, one_way_s = self._settings.delay_weight, self._calm(round_trip_s, lag_s, now) / 2
+        if self._shortest is not None:
+            together = 0.0 <= now - self._sampled_at < TOGETHER_S
+            if together and round_trip_s <= self.timeout_s:
+                return
+            self._sampled_at = now
         old_s = one_way_s if self._delay_s is None else self._delay_s
         self._delay_s = old_s + weight * (one_way_s - old_s)
         self._smooth(round_trip_s)
