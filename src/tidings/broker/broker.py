@@ -234,7 +234,6 @@ class Broker:
     def tick(self, now: float) -> list[Effect]:
         """Time has passed."""
         effects: list[Effect] = []
-        self._transmitter.lag.woken(self.wake_at(), now)
         for link, parcel in self._transmitter.overdue(now, effects):
             self._give_up(parcel, link.neighbour, Reason.UNACKNOWLEDGED, now, effects)
         if self._upkeep.due_at <= now:

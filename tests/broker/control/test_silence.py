@@ -7,6 +7,7 @@ import pytest
 from support.builders import DELAY_S, TRIANGLE, Loses, Net, connected, nothing
 from support.prospects import Known
 
+from tidings.broker.broker import Broker
 from tidings.broker.control.silence import FADES_IN_S, QUESTION, QUESTIONS, Silences
 from tidings.broker.frames import Data, Echo, Frame, Links, Probe
 from tidings.broker.sending.link import LinkEnd
@@ -216,6 +217,15 @@ def test_who_is_late_itself_waits_longer() -> None:
 
 def test_a_slow_link_has_the_time_of_its_round_trip() -> None:
     assert suspected_at(a_watch(timeout_s=3.0)[0]) == 3.5
+
+
+def test_a_broker_whose_clock_shows_another_year_is_not_late_when_it_begins() -> None:
+    broker = Broker("b1", Settings(), {"b2": None})
+    began_at = 1.8e9
+    broker.link_up("b2", began_at)
+    for _ in range(20):
+        broker.tick(max(began_at, broker.wake_at()))
+    assert broker._transmitter.lag.s < 1e-6
 
 
 def test_who_was_stopped_asks_before_it_suspects() -> None:

@@ -169,8 +169,9 @@ class Upkeep:
     def _watch(self, now: float, effects: list[Effect]) -> list[LinkEnd]:
         """Probe whom it is time to probe, and notice who is silent."""
         self._probe(now, effects)
-        suspects = []
-        for link, suspect in self._silences.look(self._transmitter.lag.s, now):
+        suspects, lag = [], self._transmitter.lag
+        lag.woken(self._silences.next_at(), now)
+        for link, suspect in self._silences.look(lag.s, now):
             self._transmitter.send(link, QUESTION, effects)
             if suspect and link.up:
                 self._turn(link, False, now, effects)

@@ -182,6 +182,7 @@ class Transmitter:
 
     def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[LinkEnd, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""
+        self.lag.woken(self.wake_at, now)
         for _, pending in self._unanswered.overdue(now):
             link, parcel = self.links[pending.neighbour], pending.parcel
             transmission = pending.frame.transmission
