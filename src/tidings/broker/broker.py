@@ -169,12 +169,19 @@ class Broker:
             self._defaults.keep(topic, contract, TOPIC_BYTES + len(topic))
         return contract
 
+    def quiet_s(self, neighbour: str, now: float) -> float:
+        """How long nothing has come in from a neighbour."""
+        return now - self._links[neighbour].heard_at
+
     # ---- inputs from links
 
     def receive(self, neighbour: str, frame: Frame, now: float) -> list[Effect]:
         """A frame has come in from a neighbour."""
         link = self._links[neighbour]
         effects: list[Effect] = []
+        link.heard_at = now
+        if not link.up:
+            self._upkeep.heard(link, now, effects)
         match frame:
             case Ack():
                 sample_s = self._transmitter.acknowledged(link, frame.transmission, now, effects)
@@ -236,7 +243,10 @@ class Broker:
         for link, parcel in self._transmitter.overdue(now, effects):
             self._give_up(parcel, link.neighbour, Reason.UNACKNOWLEDGED, now, effects)
         if self._upkeep.due_at <= now:
-            self._upkeep.chores(now, effects)
+            for suspect in self._upkeep.chores(now, effects):
+                for parcel in self._transmitter.recall(suspect, now):
+                    self._give_up(parcel, suspect.neighbour, Reason.LINK_DOWN, now, effects)
+                self._waiting.call_all(now)
         for parcel in self._waiting.due(now):
             self._try_again(parcel, now, effects)
         if self._late_takers.due_at <= now:
