@@ -51,7 +51,7 @@ def test_a_dark_link_is_suspect_at_both_ends_after_about_a_second(
     net.run(1.0 + after_s)
     dark_at, net.loses = net.now, dark("b1", "b3")
     speak(net, 2.0)
-    downs = {row.broker: row.at - dark_at for row in net.rows_of(LinkChanged) if not row.up}
+    downs = {row.broker: row.recorded_at - dark_at for row in net.rows_of(LinkChanged) if not row.up}
     assert sorted(downs) == ["b1", "b3"]
     assert all(0.4 < took_s < 1.2 for took_s in downs.values()), downs
     assert net.brokers["b1"]._view.neighbours == ("b2",)
@@ -174,7 +174,7 @@ def test_an_outage_teaches_no_patience() -> None:
         net.loses = dark(*PAIR)
         began_at = net.now
         net.run(20.0)
-        assert net.rows_of(LinkChanged)[-1].at - began_at < 1.2
+        assert net.rows_of(LinkChanged)[-1].recorded_at - began_at < 1.2
         net.loses = nothing
         net.run(2.0)
 
