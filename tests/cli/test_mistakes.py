@@ -169,3 +169,12 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
     hidden.parent.mkdir()
     hidden.touch(mode=0o000)
     assert str(hidden) in tidings("analyse", tmp_path, "--master", "local[1]")
+
+
+@pytest.mark.parametrize(
+    "command", [("study", "run", "mesh20", "--quick"), ("analyse", "no/such/folder")]
+)
+def test_a_figure_is_not_drawn_in_a_format_that_nobody_knows(command: tuple[str, ...]) -> None:
+    said = tidings(*command, "--format", "gif")
+    assert said.startswith("tidings: --format: format is 'gif'")
+    assert all(name in said for name in ("png", "pdf", "svg"))

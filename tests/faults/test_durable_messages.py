@@ -86,6 +86,7 @@ class Line:
             trace="hops",
             retry_every_s=0.2,
             exhausted="drop",  # so that what is not durable tells when it has no way left
+            suspect_after_s=1e6,
             probes_missed=1_000,  # a broker that hangs counts as there: others hold on to it
             **settings,
         )

@@ -117,6 +117,17 @@ def test_a_neighbour_that_says_nothing_any_more_is_told_though_tcp_is_content(
     assert pair["n1"].logged("link to n2 answers again, after")
 
 
+def test_a_neighbour_that_hangs_is_suspect_without_any_setting(tmp_path: Path) -> None:
+    hanging = a_line_of(tmp_path, "n1", "n2")
+    hanging["n2"].start()
+    hanging["n1"].start()
+    hanging["n1"].logged("link to n2", "is up")
+    hanging["n2"].send(signal.SIGSTOP)
+    assert hanging["n1"].logged("link to n2 is silent", "asked again and again", "said nothing for")
+    hanging["n2"].send(signal.SIGCONT)
+    assert hanging["n1"].logged("link to n2 answers again, after")
+
+
 def test_a_neighbour_that_comes_and_goes_without_end_is_counted(
     pair: dict[str, BrokerProgram],
 ) -> None:

@@ -20,6 +20,7 @@ from tidings.traces.schemas import arrow_schema
 BOUNDED = Path(__file__).parents[2] / "scenarios" / "bounded.toml"
 FIT = {
     "topology.publishers": 4,
+    "links.processing_at": "every-hop",
     "workload.arrivals": "periodic",
     "broker.benefit.delete": "benefit",
     "broker.benefit.lifetimes": "unexpired",
@@ -68,6 +69,48 @@ def two_links(changes: dict[str, Any], **publisher: Any) -> Tables:
 def test_a_message_takes_the_mean_time_of_every_link_if_nothing_deviates() -> None:
     ages = {round(row["age_s"], 9) for row in two_links({})["delivered"]}
     assert ages == {1.004}
+
+
+def test_a_publishers_broker_processes_a_message_as_every_later_broker_does() -> None:
+    tables = two_links({"links.processing_at": "every-broker"})
+    published = {row["message"]: row["at"] for row in tables["published"]}
+    took = {round(row["at"] - published[row["message"]], 9) for row in tables["delivered"]}
+    ages = {round(row["age_s"], 9) for row in tables["delivered"]}
+    assert took == ages == {1.006}, "two links of half a second, three brokers of 2 ms"
+
+
+def test_processing_at_the_first_broker_is_over_before_a_message_takes_its_place_in_a_queue() -> (
+    None
+):
+    """A message that is said while the link is busy is processed meanwhile: it is not later."""
+    said = {"rate_per_s": 10.0, "phase_s": 0.0}
+    changes = {"run.seconds": 0.5, "links.processing_at": "every-broker", "broker.trace": "hops"}
+    workload = two_links(changes, **said)
+    sent = [row["at"] for row in workload["forwarded"] if row["broker"] == "b1"]
+    assert [round(at - sent[0], 9) for at in sent] == [0.0, 0.5, 1.0, 1.5, 2.0]
+    first_said_at = workload["published"][0]["at"]
+    assert sent[0] == pytest.approx(first_said_at + 0.002)
+
+
+def test_a_message_that_its_broker_takes_to_its_grave_was_never_published() -> None:
+    changes = {"run.start_s": 2.0, "run.seconds": 1.0, "links.processing_ms": 300.0}
+    scenario = a_scenario(
+        {**changes, "links.processing_at": "every-broker", "workload.arrivals": "periodic"},
+        workload={
+            "publisher": [{"broker": "b1", "topic": "t", "rate_per_s": 4.0, "phase_s": 0.0}],
+            "subscriber": [{"broker": "b2", "topic": "t"}],
+        },
+        faults={"schedule": [{"from_s": 2.4, "to_s": 2.45, "broker": "b1"}]},
+    )
+    result, tables = outcome(scenario)
+    assert (result.publications, result.unpublished) == (3, 1)
+    assert [round(row["at"], 9) for row in tables["published"]] == [2.0, 2.5, 2.75]
+
+
+def test_the_papers_setup_processes_at_the_publishers_broker_unless_publishers_have_links() -> None:
+    literal, fit = load(BOUNDED), load(BOUNDED, FIT)
+    assert literal.links.first_processing_s == 0.002
+    assert fit.links.first_processing_s == 0.0, "the first broker is at the end of that link"
 
 
 def test_without_timers_nothing_is_repeated_or_given_up_however_slow_a_link_is() -> None:

@@ -63,7 +63,9 @@ def test_a_ratio_of_two_strategies() -> None:
     traffic = {"metric": "packets_per_subscriber", "x": 0.1, "over": Other(strategy="d-tree")}
     more = found(**traffic, paper=1.2, tolerance=0.06)
     assert (more.verdict, more.ours) == ("holds", pytest.approx(1.25))
-    assert more.why == "1.250 times (dcrd at 0.1) is near 1.200 times (within 0.060 times)."
+    ours = "1.250 times (dcrd at 0.1; a ratio of sums over seeds)"
+    assert more.why == f"{ours} is near 1.200 times (within 0.060 times)."
+    assert more.mean_of_ratios is None, "seeds are not known"
     assert found(**traffic, paper=1.2, tolerance=0.04).verdict == "does not hold"
 
 
@@ -102,3 +104,24 @@ def test_what_a_run_does_not_have_is_not_judged() -> None:
     assert finding.why == "This run has no delivery_ratio of dcrd at 0.2."
     other = found(x=0.1, minus=Other(strategy="oracle"), setting="")
     assert "of oracle" in other.why
+
+
+def test_a_ratio_of_sums_is_told_apart_from_the_mean_of_ratios() -> None:
+    eb, rl = (MeanKey("fit", policy, "earnings", 15.0) for policy in ("eb", "rl"))
+    numbers = {eb: {1: 100.0, 2: 140.0}, rl: {1: 50.0, 2: 10.0}}
+    claim = a_claim(
+        metric="earnings", setting="fit", strategy="eb", x=15.0, over=Other(strategy="rl"),
+        paper=10.0, tolerance=3.0,
+    )  # fmt: skip
+    finding = judge(claim, {eb: 120.0, rl: 30.0}, (15.0,), numbers)
+    assert (finding.ours, finding.mean_of_ratios) == (4.0, 8.0)
+    assert finding.verdict == "does not hold", "the ratio of sums decides"
+    told = "4.000 times (eb at 15; a ratio of sums over seeds, the mean of their ratios is 8.000)"
+    assert finding.why.startswith(told)
+
+
+def test_a_ratio_that_one_seed_does_not_have_has_no_mean_of_ratios() -> None:
+    eb, rl = (MeanKey("", policy, "earnings", 15.0) for policy in ("eb", "rl"))
+    claim = a_claim(metric="earnings", strategy="eb", x=15.0, over=Other(strategy="rl"), paper=4.0)
+    numbers = {eb: {1: 100.0, 2: 140.0}, rl: {1: 60.0, 2: 0.0}}
+    assert judge(claim, {eb: 120.0, rl: 30.0}, (15.0,), numbers).mean_of_ratios is None

@@ -116,25 +116,27 @@ class Broker:
 
     # ---- inputs from clients
 
-    def publish(self, message: Message, now: float) -> list[Effect]:
-        """A client of this broker says something."""
+    def publish(self, message: Message, now: float, said_at: float | None = None) -> list[Effect]:
+        """A client of this broker says something, or has said it a while ago: its age counts from
+        then."""
+        born_at = now if said_at is None else said_at
         wanted = self._interests.wanted(message)
         contract = message.contract
         strategy = contract.strategy or self.settings.strategy
-        effects: list[Effect] = [published(self.name, message, strategy, wanted.everyone, now)]
+        effects: list[Effect] = [published(self.name, message, strategy, wanted.everyone, born_at)]
         if wanted.local_ids:
-            self._deliver(message, wanted, now, 0, now, effects)
+            self._deliver(message, wanted, born_at, 0, now, effects)
         if wanted.remote:
             owed = wanted.destinations(contract)
             durable = contract.durable or wanted.durable
-            parcel = set_out(message, self.name, owed, strategy, durable, now)
+            parcel = set_out(message, self.name, owed, strategy, durable, born_at)
             if durable:
                 effects.append(Store(parcel))
             self._forward(parcel, now, effects)
             if self._strategies.talking and self._strategies.have_news():
                 self._exchange.share_soon(now)
         if contract.durable or wanted.durable:
-            parcel, known = set_out(message, self.name, (), strategy, True, now), wanted.remote
+            parcel, known = set_out(message, self.name, (), strategy, True, born_at), wanted.remote
             self._late_takers.publish(parcel, (broker for broker, _ in known), now, effects)
         return effects
 
@@ -167,12 +169,19 @@ class Broker:
             self._defaults.keep(topic, contract, TOPIC_BYTES + len(topic))
         return contract
 
+    def quiet_s(self, neighbour: str, now: float) -> float:
+        """How long nothing has come in from a neighbour."""
+        return now - self._links[neighbour].heard_at
+
     # ---- inputs from links
 
     def receive(self, neighbour: str, frame: Frame, now: float) -> list[Effect]:
         """A frame has come in from a neighbour."""
         link = self._links[neighbour]
         effects: list[Effect] = []
+        link.heard_at = now
+        if not link.up:
+            self._upkeep.heard(link, now, effects)
         match frame:
             case Ack():
                 sample_s = self._transmitter.acknowledged(link, frame.transmission, now, effects)
@@ -234,7 +243,10 @@ class Broker:
         for link, parcel in self._transmitter.overdue(now, effects):
             self._give_up(parcel, link.neighbour, Reason.UNACKNOWLEDGED, now, effects)
         if self._upkeep.due_at <= now:
-            self._upkeep.chores(now, effects)
+            for suspect in self._upkeep.chores(now, effects):
+                for parcel in self._transmitter.recall(suspect, now):
+                    self._give_up(parcel, suspect.neighbour, Reason.LINK_DOWN, now, effects)
+                self._waiting.call_all(now)
         for parcel in self._waiting.due(now):
             self._try_again(parcel, now, effects)
         if self._late_takers.due_at <= now:

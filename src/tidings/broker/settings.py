@@ -37,7 +37,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     probe_every_s: Positive = 5.0
     probe_timeout_s: Positive = 1.0
     probes_missed: Count = 3  # in a row, until the link counts as down
+    suspect_after_s: Positive = 1.0  # of silence, though asked; inf: only missed probes tell
+    grace_s: NotNegative = 0.050  # for what is under way when one answer is missing; 0: none
     delay_weight: Weight = 0.25  # of a new sample in the mean delay
+    delay_window_s: NotNegative = 0.5  # whose shortest round trip is a sample; 0: each is one
+    least_delay_s: NotNegative = 0.005  # what is told of a shorter link: hosts differ by more
     loss_weight: Weight = 0.05  # of a new probe outcome in the delivery ratio
     availability_weight: Weight = 0.001  # of the same in the long run: an hour or two of probes
     advertise_every_s: Positive = 10.0  # how often estimates are told; great changes sooner

@@ -90,6 +90,12 @@ class WaitingRoom:
         if parcel.durable:
             self.durable_bytes += sign * parcel.size_bytes
 
+    def call_all(self, now: float) -> None:
+        """The way that they waited for is given up, and there may be another: all try now."""
+        self._waiting = [(min(due, now), serial, parcel) for due, serial, parcel in self._waiting]
+        heapify(self._waiting)
+        self.due_at, self._all_by = (now, now) if self._waiting else (inf, -inf)
+
     def hasten(self, now: float) -> None:
         """Something has changed for the better: all shall try soon."""
         soon = now + self._every_s

@@ -9,7 +9,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from tidings.cli.options import Conf, Json, Master, NoStatus, spark_settings
+from tidings.cli.options import Conf, Format, Json, Master, NoStatus, spark_settings
 from tidings.cli.progress import ended_by_sigterm, working
 from tidings.cli.screens.analysis import show
 from tidings.cli.screens.tables import records
@@ -18,7 +18,7 @@ from tidings.core.errors import ConfigError
 if TYPE_CHECKING:
     from tidings.pipeline.analyse.job import Analysis
 
-PICTURE, DELAY_PICTURE = "delivery.png", "delay.png"
+PICTURES = ("delivery", "delay")  # the names of their files
 
 
 def analyse(
@@ -33,6 +33,7 @@ def analyse(
     window_s: Annotated[
         float, typer.Option(help="Length of the stretches of time in `windows`, in seconds")
     ] = 60.0,
+    format: Format = "png",
     master: Master = None,
     conf: Conf = None,
     quiet: NoStatus = False,
@@ -47,8 +48,10 @@ def analyse(
     from tidings.pipeline.analyse.job import analyse as run_analysis
     from tidings.pipeline.analyse.spark_settings import is_small
     from tidings.pipeline.session import spark_session
+    from tidings.studies.figures.formats import check_format
     from tidings.traces.intake import take_in
 
+    check_format(format)
     if not 0 < window_s < float("inf"):
         raise ConfigError("--window-s", "length", window_s, "a number of seconds above 0")
     intake = take_in(traces)  # mistakes are found before Spark takes its seconds
@@ -58,30 +61,30 @@ def analyse(
         brief = is_small(intake.size_bytes())
         spark = spark_session(master, "tidings analyse", spark_settings(conf), brief)
         analysis = run_analysis(spark, traces, "age" if age else "clock", window_s, intake)
-        written = [] if out is None else _written(analysis, out)
+        written = [] if out is None else _written(analysis, out, format)
     if json:
         tables = {name: records(table) for name, table in analysis.tables().items()}
         result = {"traces": str(traces), "written": [str(path) for path in written], **tables}
         print(msgspec.json.encode(result).decode())
     else:
         show(Console(), analysis, traces)
-        _say_where(traces, out)
+        _say_where(traces, out, format)
 
 
-def _written(analysis: Analysis, out: Path) -> list[Path]:
+def _written(analysis: Analysis, out: Path, format: str) -> list[Path]:
     from tidings.pipeline.analyse.job import write
     from tidings.studies.figures.delays import draw_delays
     from tidings.studies.figures.strategies import draw
 
-    pictures = [draw(analysis, out / PICTURE), draw_delays(analysis, out / DELAY_PICTURE)]
-    return [*write(analysis, out), *pictures]
+    delivery, delay = (out / f"{name}.{format}" for name in PICTURES)
+    return [*write(analysis, out), draw(analysis, delivery), draw_delays(analysis, delay)]
 
 
-def _say_where(traces: Path, out: Path | None) -> None:
+def _say_where(traces: Path, out: Path | None, format: str) -> None:
     console = Console(markup=False)
     if out is None:
         hint = f"tidings analyse {traces} --out FOLDER, for all tables and two pictures"
         console.print(f"Next: {hint}", soft_wrap=True)
     else:
-        pictures = f"{PICTURE} and {DELAY_PICTURE}"
+        pictures = " and ".join(f"{name}.{format}" for name in PICTURES)
         console.print(f"Tables (Parquet, CSV), {pictures} are in {out}.", soft_wrap=True)

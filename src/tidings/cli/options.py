@@ -10,6 +10,9 @@ from tidings.core.errors import ConfigError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object")]
 NoProgressBar = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")]
+Format = Annotated[
+    str, typer.Option("--format", metavar="png|pdf|svg", help="Of the figures that are drawn")
+]
 NoStatus = Annotated[bool, typer.Option("--quiet", "-q", help="No sign of work")]
 
 # Where Spark runs.

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from tidings.cli.exit_codes import FAILED, INTERRUPTED
-from tidings.cli.options import Conf, Json, Master, NoProgressBar, spark_settings
+from tidings.cli.options import Conf, Format, Json, Master, NoProgressBar, spark_settings
 from tidings.cli.progress import ended_by_sigterm, progress
 from tidings.cli.screens.sheet import Sheet
 
@@ -68,6 +68,7 @@ def run_study(
         Path | None,
         typer.Option(help="Folder of the results [default: results/<name>, -quick with --quick]"),
     ] = None,
+    format: Format = "png",
     master: Master = None,
     conf: Conf = None,
     quiet: NoProgressBar = False,
@@ -80,15 +81,18 @@ def run_study(
     own, and says so in the figure.
 
     The JSON object has study, quick, points (strategy, x, metric, mean, ci, runs, and setting where
-    there are several) and claims (id, section, text, paper, ours, verdict, why); ci is half the
-    width of the 95 % confidence interval over seeds. Over subscribers, x is a label or "mean".
+    there are several) and claims (id, section, text, paper, ours, verdict, why, mean_of_ratios). ci
+    is half the width of the 95 % confidence interval over seeds. Over subscribers, x is a label or
+    "mean". A ratio of ours is one of sums over seeds; mean_of_ratios is over single seeds.
     """
     from tidings.pipeline.session import spark_session
     from tidings.studies.figures.figure import draw
+    from tidings.studies.figures.formats import check_format
     from tidings.studies.report import write
     from tidings.studies.run import run
     from tidings.studies.spec import find_study, read_study
 
+    check_format(format)
     chosen = read_study(find_study(name), quick)
     folder = out or Path("results") / chosen.spec.name
     with ended_by_sigterm():
@@ -101,7 +105,7 @@ def run_study(
     _tell(report, f"tidings study run {name}{' --quick' if quick else ''} --out {folder}")
     if result is not None:
         written = write(result, folder / f"{chosen.spec.name}.json")
-        drawn = draw(chosen, result, folder / f"{chosen.spec.name}.png")
+        drawn = draw(chosen, result, folder / f"{chosen.spec.name}.{format}")
         if json:
             print(msgspec.json.encode(result).decode())
         else:

@@ -74,6 +74,7 @@ class Driver:
         self._store, self._fail, self.failed = store, fail, False
         self.warnings = RateLimitedWarnings(logging.getLogger("tidings.broker"), clock)
         self.link_changed: Callable[[str, bool], None] = lambda neighbour, up: None
+        self.silent: set[str] = set()  # neighbours that are connected and say nothing; mostly none
         self.round = Round(self._settle)
         self._dirty: list[Wire] = []
         self._loop = asyncio.get_running_loop()
@@ -153,6 +154,7 @@ class Driver:
 
     def link_down(self, neighbour: str) -> None:
         now = self.clock()
+        self.silent.discard(neighbour)
         self.carry_out(self.broker.link_down(neighbour, now), now)
 
     def link_ready(self, neighbour: str, room_bytes: float) -> None:
@@ -163,7 +165,9 @@ class Driver:
         """Tells whoever wants to know which links have fallen silent, or answer again."""
         for effect in effects:
             if type(effect) is Record and type(effect.row) is LinkChanged:
-                self.link_changed(effect.row.neighbour, effect.row.up)
+                neighbour, up = effect.row.neighbour, effect.row.up
+                (self.silent.discard if up else self.silent.add)(neighbour)
+                self.link_changed(neighbour, up)
 
     def close(self) -> None:
         """The broker ends in good order."""

@@ -44,6 +44,8 @@ class LinkDefaults(_Table, frozen=True):
     failure_probability: Ratio = 0.0  # per link and epoch: the link is dark for all of it
     failure_epoch_s: Positive = 1.0
     processing_ms: NotNegative = 0.0  # what the receiving broker adds to messages and probes
+    # Whether a publisher's broker adds it too, to what its own clients publish.
+    processing_at: Literal["every-hop", "every-broker"] = "every-hop"
     ack: Literal["travels", "instant"] = "travels"  # instant: known at once, never lost
     model: str = ""  # a learned link model: where it knows a link, that holds instead
     replay: str = ""  # a folder of traces: where they know a link, what happened on it does
@@ -51,6 +53,11 @@ class LinkDefaults(_Table, frozen=True):
     @property
     def processing_s(self) -> float:
         return self.processing_ms / 1000
+
+    @property
+    def first_processing_s(self) -> float:
+        """What a message waits at the broker of its publisher."""
+        return self.processing_s if self.processing_at == "every-broker" else 0.0
 
 
 class Speaker(Struct, frozen=True):

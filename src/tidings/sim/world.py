@@ -68,6 +68,15 @@ class _Wire:
         self.varies = weather.conditions.deviation_s_per_byte > 0.0
 
 
+class _Said(Struct, frozen=True):
+    """What a broker has heard from a publisher and still has to process."""
+
+    publisher: Speaker
+    what: Publication
+    at: float
+    incarnation: int  # of the broker that heard it
+
+
 class _Slowed(Struct, frozen=True):
     """A publisher that has something to say to a broker that does not listen."""
 
@@ -113,6 +122,7 @@ class World:
         source, remember_s = scenario.source or scenario.run.name, setup.settings.remember_s
         self._checker = Checker(source, scenario.run.seed, remember_s)
         self._processing_s = scenario.links.processing_s
+        self._first_processing_s = scenario.links.first_processing_s
         self._instant_acks = scenario.links.ack == "instant"
         self._hops = self._unpublished = 0
         self._warnings: dict[tuple[str, str], str] = {}  # by broker and what they are about
@@ -199,13 +209,20 @@ class World:
         if node.alive and node.broker.crowded:
             node.slowed.append(_Slowed(publisher, coming, what, now))
             return
-        if node.alive:
-            self._carry_out(
-                node, node.broker.publish(self._message(node, publisher, what), now), now
-            )
+        said = _Said(publisher, what, now, node.incarnation)
+        if self._first_processing_s and node.alive:
+            self._agenda.add(now + self._first_processing_s, ARRIVAL, self._process, node, said)
+        else:
+            self._process(node, said, None, now)
+        self._schedule(publisher, coming, now)
+
+    def _process(self, node: _Node, said: _Said, _: object, now: float) -> None:
+        """A broker passes on what a publisher said; nobody will, if it has died since."""
+        if node.alive and node.incarnation == said.incarnation:
+            message = self._message(node, said.publisher, said.what)
+            self._carry_out(node, node.broker.publish(message, now, said.at), now)
         else:
             self._unpublished += 1
-        self._schedule(publisher, coming, now)
 
     def _listen_again(self, node: _Node, now: float) -> None:
         """To all who were slowed: each says what it was about to say, and goes on from there."""

@@ -38,6 +38,7 @@ class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     metrics: Annotated[tuple[str, ...], Meta(min_length=1)]
     scale: Scale = "linear"  # of x
     y_scale: Scale = "linear"
+    settings: dict[str, str] = field(default_factory=dict)  # by name: what it is, in words
     lines: str = STRATEGY  # of the grid: each value is what claims and results call a strategy
     only: dict[str, dict[str, Any]] = field(default_factory=dict)  # by metric: values of the grid
     subscriber: str | None = None  # the one whose series it is; absent: all together

@@ -17,7 +17,7 @@ from tidings.pipeline.sweep.grid import Spec, points_of
 from tidings.pipeline.sweep.parameters import Setting
 from tidings.sim.scenario import Scenario
 from tidings.studies.about import SUBSCRIBER, TIME, About
-from tidings.studies.subscribers import labels_of
+from tidings.studies.subscribers import labels_of, short_names
 from tidings.studies.wording import X
 
 MAX_STRETCHES = 10_000  # more than a figure has dots in a row: a slip
@@ -34,7 +34,7 @@ def axis_of(about: About, spec: Spec) -> Axis:
     settings = tuple(spec.settings) or ("",)
     if about.x != SUBSCRIBER and about.subscriber is None:
         return Axis({setting: _xs(about, spec, setting) for setting in settings}, {})
-    by_setting = labels_of({name: _scenario(spec, name) for name in settings}, spec)
+    by_setting = labels_of({name: scenario_of(spec, name) for name in settings}, spec)
     labels = {id: label for each in by_setting.values() for id, label in each.items()}
     if about.x == SUBSCRIBER:
         return Axis({name: tuple(each.values()) for name, each in by_setting.items()}, labels)
@@ -49,7 +49,7 @@ def _xs(about: About, spec: Spec, setting: str) -> tuple[X, ...]:
     if places := about.places():
         return places
     if about.x == TIME:
-        return _stretches(_scenario(spec, setting), about.stretch_s(), spec.source)
+        return _stretches(scenario_of(spec, setting), about.stretch_s(), spec.source)
     return tuple(map(float, spec.grid_of(setting)[about.x]))
 
 
@@ -64,8 +64,22 @@ def _stretches(scenario: Scenario, length_s: float, source: str) -> tuple[float,
     return tuple(number * length_s for number in range(first, end))
 
 
-def _scenario(spec: Spec, setting: str) -> Scenario:
-    """One of a setting's scenarios: in what an axis needs, all of them agree."""
+def deadlines_of(about: About, spec: Spec) -> list[float]:
+    """Of the subscriptions that are listed, or of the one that the figure is about; those that are
+    drawn differ from seed to seed. In seconds."""
+    found = []
+    for setting in tuple(spec.settings) or ("",):
+        scenario = scenario_of(spec, setting)
+        for (_, label), wish in zip(
+            short_names(scenario).items(), scenario.workload.subscriber, strict=True
+        ):
+            if about.subscriber in (None, label):
+                found.append(wish.contract().deadline_s)
+    return found
+
+
+def scenario_of(spec: Spec, setting: str) -> Scenario:
+    """One of a setting's scenarios: in what a figure needs, all of them agree."""
     first = {name: values[:1] for name, values in spec.grid_of(setting).items()}
     changes = {setting: Setting(spec.settings[setting].changes, {})} if setting else {}
     (point,) = points_of(replace(spec, grid=first, settings=changes))

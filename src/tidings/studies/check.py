@@ -34,6 +34,8 @@ def check_figure(about: About, spec: Spec) -> None:
         _check_part(metric, about, spec)
     for metric in about.only:
         _among(metric, about.metrics, source, "study.only")
+    for setting in about.settings:
+        _among(setting, spec.settings, source, "study.settings")
 
 
 def check_claims(study: Study) -> None:

@@ -1,7 +1,9 @@
 """Does what the paper says hold here? A claim is data: a number of ours, and what it should be.
 
-The number is a mean over topologies, a difference (`minus`) or a ratio (`over`) of two. The verdict
-is always computed.
+The number is a mean over topologies, a difference (`minus`) or a ratio (`over`) of two. A ratio of
+means is one of sums. The mean of the ratios on single topologies may be far from it: one on which
+the denominator is small counts much there. Both are told, the ratio of sums decides. The verdict is
+always computed.
 
 In a file
 ---------
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import nan
+from statistics import fmean
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -44,6 +47,9 @@ class MeanKey(NamedTuple):
     strategy: str
     metric: str
     x: X
+
+
+BySeed = Mapping[MeanKey, Mapping[int, float]]  # what each mean is the mean of
 
 
 class Other(Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,10 +119,16 @@ class Finding(Struct, frozen=True):
     ours: float | None
     verdict: Verdict
     why: str
+    mean_of_ratios: float | None = None  # where ours is a ratio of sums, and seeds are known
 
 
-def judge(claim: Claim, means: Mapping[MeanKey, float], every: tuple[X, ...]) -> Finding:
-    """The verdict on a claim; `every` is each x of its setting."""
+def judge(
+    claim: Claim,
+    means: Mapping[MeanKey, float],
+    every: tuple[X, ...],
+    numbers: BySeed | None = None,
+) -> Finding:
+    """The verdict on a claim; `every` is each x of its setting, `numbers` make the means."""
     series: SeriesOfStrategies = {}
     for strategy in claim.strategies():
         for x in claim.xs(every):
@@ -125,11 +137,35 @@ def judge(claim: Claim, means: Mapping[MeanKey, float], every: tuple[X, ...]) ->
                 return _finding(claim, None, "not judged", f"This run has no {_named(missing[0])}.")
             series.setdefault(strategy, []).append((x, _number(claim, *(means[k] for k in keys))))
     holds, ours, where = JUDGES[claim.kind](series, claim.expected(), claim.tolerance)
-    number = f"{number_text(ours, claim.metric, claim.form())} ({where})"
+    single = _mean_of_ratios(claim, ours, series, numbers or {})
+    told = number_text(ours, claim.metric, claim.form())
+    number = f"{told} ({where}{_kind_of_ratio(claim, single)})"
     if holds:
-        return _finding(claim, ours, "holds", f"{number} is {_wanted(claim)}.")
+        return _finding(claim, ours, "holds", f"{number} is {_wanted(claim)}.", single)
     why = f"{number} is not {_wanted(claim)}. {claim.why}".strip()
-    return _finding(claim, ours, "does not hold", why)
+    return _finding(claim, ours, "does not hold", why, single)
+
+
+def _mean_of_ratios(
+    claim: Claim, ours: float, series: SeriesOfStrategies, numbers: BySeed
+) -> float | None:
+    """Where our number stands: the mean over topologies of the ratios on each of them."""
+    if claim.form() != "factor":
+        return None
+    for strategy, rows in series.items():
+        for x, number in rows:
+            if number == ours:
+                above, below = (numbers.get(key, {}) for key in claim.sides(strategy, x))
+                ratios = [above[seed] / of for seed, of in below.items() if seed in above and of]
+                return fmean(ratios) if ratios and len(ratios) == len(below) else None
+    return None
+
+
+def _kind_of_ratio(claim: Claim, single: float | None) -> str:
+    if claim.form() != "factor":
+        return ""
+    words = "; a ratio of sums over seeds"
+    return words if single is None else f"{words}, the mean of their ratios is {single:.3f}"
 
 
 def _number(claim: Claim, mean: float, other: float = nan) -> float:
@@ -153,8 +189,10 @@ def _wanted(claim: Claim) -> str:
     return f"{claim.kind} {expected}" + (f" (within {margin})" if claim.tolerance else "")
 
 
-def _finding(claim: Claim, ours: float | None, verdict: Verdict, why: str) -> Finding:
-    return Finding(claim.id, claim.section, claim.text, claim.paper, ours, verdict, why)
+def _finding(
+    claim: Claim, ours: float | None, verdict: Verdict, why: str, single: float | None = None
+) -> Finding:
+    return Finding(claim.id, claim.section, claim.text, claim.paper, ours, verdict, why, single)
 
 
 def _named(key: MeanKey) -> str:

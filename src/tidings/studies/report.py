@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tidings.files.folders import replaced
 from tidings.pipeline.sweep.grid import Point
-from tidings.studies.claims import Finding, MeanKey, judge
+from tidings.studies.claims import BySeed, Finding, MeanKey, judge
 from tidings.studies.spec import Study
 from tidings.studies.wording import X
 
@@ -43,6 +43,13 @@ class StudyResult(Struct, frozen=True):
     points: list[Mean]
     claims: list[Finding]
 
+    def verdicts(self) -> str:
+        """How many claims hold."""
+        found = [claim.verdict for claim in self.claims]
+        judged = len(found) - found.count("not judged")
+        words = f"{found.count('holds')} of {judged} claims hold"
+        return words if judged == len(found) else f"{words}, {len(found) - judged} not judged"
+
     def made_by(self) -> str:
         """How much lies behind the numbers; a seed draws what its topology leaves to chance."""
         kind = "quick run" if self.quick else "full run"
@@ -52,8 +59,11 @@ class StudyResult(Struct, frozen=True):
         return f"{kind}: {self.topologies} seeds, {length} each"
 
 
-def result_of(study: Study, points: list[Point], table: pd.DataFrame) -> StudyResult:
-    """The argument, from the means over topologies of `pipeline.sweep.measure`."""
+def result_of(
+    study: Study, points: list[Point], table: pd.DataFrame, numbers: BySeed | None = None
+) -> StudyResult:
+    """The argument, from the means over topologies of `pipeline.sweep.measure`, and what they are
+    means of."""
     about, rows = study.about, table[table["metric"].isin(study.about.metrics)]
     found = {mean.key(): mean for mean in map(_mean, rows.to_dict("records"))}
     ordered = [found[key] for key in _keys(study) if key in found]
@@ -67,7 +77,7 @@ def result_of(study: Study, points: list[Point], table: pd.DataFrame) -> StudyRe
         len({point.scenario.run.seed for point in points}),
         points[0].scenario.run.seconds,
         ordered,
-        [judge(claim, means, study.xs(claim.setting)) for claim in study.claims],
+        [judge(claim, means, study.xs(claim.setting), numbers) for claim in study.claims],
     )
 
 

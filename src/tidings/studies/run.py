@@ -11,9 +11,10 @@ import pandas as pd
 from tidings.pipeline.session import StartSpark
 from tidings.pipeline.sweep.grid import Point, Progress, points_of
 from tidings.pipeline.sweep.job import SweepReport, sweep
-from tidings.pipeline.sweep.measure import measure, over_topologies
+from tidings.pipeline.sweep.measure import measure, over_topologies, placed
 from tidings.pipeline.transforms.metrics import STRATEGY
 from tidings.studies.about import SUBSCRIBER
+from tidings.studies.claims import BySeed, MeanKey
 from tidings.studies.report import StudyResult, result_of
 from tidings.studies.spec import Study
 
@@ -37,8 +38,20 @@ def run(
         measured = measure(start_spark, out, name, points, study.question(), tell)
     labels = study.axis.labels if study.about.x == SUBSCRIBER else None
     in_figure = rows_in_figure(measured, study, points)
-    table = over_topologies(in_figure, lines_of(study, points), labels)
-    return report, result_of(study, points, table)
+    lines = lines_of(study, points)
+    table = over_topologies(in_figure, lines, labels)
+    numbers = numbers_by_seed(placed(in_figure, lines, labels), points)
+    return report, result_of(study, points, table, numbers)
+
+
+def numbers_by_seed(rows: pd.DataFrame, points: list[Point]) -> BySeed:
+    """What each mean is the mean of."""
+    seeds = {point.name: point.scenario.run.seed for point in points}
+    found: dict[MeanKey, dict[int, float]] = {}
+    for row in rows.to_dict("records"):
+        key = MeanKey(row["setting"], row["strategy"], row["metric"], row["x"])
+        found.setdefault(key, {})[seeds[row["run"]]] = row["value"]
+    return found
 
 
 def rows_in_figure(measured: pd.DataFrame, study: Study, points: list[Point]) -> pd.DataFrame:

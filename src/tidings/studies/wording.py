@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from tidings.pipeline.transforms.metrics import AMOUNTS
-from tidings.pipeline.transforms.traffic import RATES
+from tidings.pipeline.transforms.traffic import RATES, RECEPTIONS
 
 Form = Literal["value", "difference", "factor", "margin"]
 X = float | str  # a place on the x axis; text where they are categories
@@ -18,6 +18,7 @@ TITLES = {
     "packets_per_subscriber": "packets per subscriber",
     "earnings": "earnings",
     "message_number": "transmissions",
+    "messages_received": "messages that brokers received",
     "control_bytes_per_s": "control traffic",
     "header_bytes_per_s": "headers of data",
     "payload_bytes_per_s": "payload of data",
@@ -42,7 +43,7 @@ def unit(metric: str) -> Unit:
     if metric in SHARES:
         decimals = 3 if metric == "loss_ratio" else 2  # losses are compared in thousandths
         return Unit("%", 100, decimals)
-    if metric in AMOUNTS:
+    if metric in (*AMOUNTS, *RECEPTIONS):
         return Unit("", 1, 0)
     if metric in RATES:
         return Unit("kB/s", 0.001, 2)

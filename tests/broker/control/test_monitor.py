@@ -1,6 +1,8 @@
-"""Is the link alive, and how fast? What probes find out, and what follows from it."""
+"""Is the link alive, and how fast? What probes find out, and what follows from it.
 
-from math import isnan
+Other questions than the monitor's own are not asked here: see `test_silence`."""
+
+from math import inf, isnan
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from tidings.core.trace import Dropped, LinkChanged, Probed
 
 
 def measured(*links: tuple[str, str], settle_s: float = 1.0, **settings: Any) -> Net:
-    return connected(*links, settle_s=settle_s, **{"estimates": "measured", **settings})
+    probes_only = {"estimates": "measured", "suspect_after_s": inf}
+    return connected(*links, settle_s=settle_s, **{**probes_only, **settings})
 
 
 def dark(*ends: str) -> Loses:

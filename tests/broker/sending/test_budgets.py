@@ -164,6 +164,7 @@ def roads(
     net = Roads()
     net.delays_s[frozenset(("b1", "b3"))] = straight_s
     options = {"estimates": "measured", "strategy": strategy, "probe_every_s": 2.0, **QUIET}
+    options["delay_window_s"] = 0.0  # as Harmony has it: every sample counts
     checked = pinned(**{**options, **settings})
     for name in ("b1", "b2", "b3"):
         near = [b if a == name else a for a, b in links if name in (a, b)]

@@ -1,5 +1,7 @@
 """A host that is busy is not taken for a dead link."""
 
+from math import inf
+
 import pytest
 from support.builders import a_broker, a_message, a_subscription, acknowledge, rows
 
@@ -32,9 +34,12 @@ def test_a_process_that_was_stopped_for_an_hour_is_not_slow_for_the_next() -> No
 
 
 def a_sender() -> Broker:
-    """One that tells by a row what it has given up."""
-    measured = {"estimates": "measured", "probe_every_s": 1e6}
-    return a_broker(wishes=[a_subscription("b2")], exhausted="drop", **measured)
+    """A broker whose timers were punctual until `START`."""
+    unasked = {"probe_every_s": 1e6, "suspect_after_s": inf, "exhausted": "drop"}
+    broker = a_broker(wishes=[a_subscription("b2")], estimates="measured", **unasked)
+    while (at := broker.wake_at()) <= START:
+        acknowledge(broker, broker.tick(at), at)
+    return broker
 
 
 def patience_ends_at(broker: Broker) -> float:
@@ -48,7 +53,9 @@ def test_what_was_sent_later_waits_as_long_as_earlier_frames_are_answered() -> N
     for effects in sent[:2]:
         acknowledge(broker, effects, until - 0.001)
     assert not rows(broker.tick(until + 0.001), Dropped), "others are being answered just now"
-    effects = [effect for _ in range(3) for effect in broker.tick(patience_ends_at(broker))]
+    effects = []
+    while (at := patience_ends_at(broker)) < inf:
+        effects += broker.tick(at)
     assert [row.message for row in rows(effects, Dropped)] == [2], "and then no more"
 
 

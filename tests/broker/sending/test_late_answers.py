@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -22,8 +23,8 @@ PAIR = ("b1", "b2")
 
 def slowed(**settings: Any) -> Net:
     """Two brokers that know their link well, which has just become slower; probes are far apart."""
-    alone = {"estimates": "measured", "probe_every_s": 1e6, "exhausted": "drop"}
-    net = connected(PAIR, **alone, **settings)
+    unasked = {"probe_every_s": 1e6, "suspect_after_s": inf, "delay_window_s": 0.0}
+    net = connected(PAIR, estimates="measured", exhausted="drop", **unasked, **settings)
     net.subscribe("b2")
     net.run(1.0)
     for _ in range(20):

@@ -117,7 +117,8 @@ def test_a_message_is_as_old_as_it_is_though_the_other_direction_was_never_measu
     before = len(net.rows_of(Delivered))
     net.say(50_000, times=1, every_s=1.0)
     (delivered,) = net.rows_of(Delivered)[before:]
-    assert delivered.age_s == pytest.approx(50_000 / RATE + DELAY_S, rel=0.05)
+    # A rate that changes by less than a tenth is not told to the other end.
+    assert delivered.age_s == pytest.approx(50_000 / RATE + DELAY_S, rel=0.1)
 
 
 def test_until_there_are_enough_samples_the_rate_is_not_claimed() -> None:

@@ -159,3 +159,56 @@ def test_while_a_link_is_gone_its_availability_falls_as_if_it_were_probed() -> N
     assert gone.estimate is not None
     assert probed.estimate is not None
     assert gone.estimate.availability == pytest.approx(probed.estimate.availability)
+
+
+# ---- busy hosts
+
+WINDOW_S = 0.5
+PATIENT = MeterSettings(delay_window_s=WINDOW_S)
+
+
+def asked(meter: LinkMeter, round_trip_s: float, now: float, lag_s: float = 0.0) -> None:
+    """A probe is answered."""
+    meter.answered(meter.unburdened(round_trip_s, 0, now), lag_s, now)
+
+
+def known_delay_s(meter: LinkMeter) -> float:
+    assert meter.estimate is not None
+    return meter.estimate.delay_s
+
+
+def test_late_answers_of_a_busy_host_lengthen_the_timeout_and_not_the_delay() -> None:
+    meter, plain = LinkMeter(PATIENT, None), a_meter()
+    for number in range(100):
+        for each in (meter, plain):
+            asked(each, 0.002 if number % 10 == 0 else 0.150, now=number * 0.04)
+    assert known_delay_s(meter) == pytest.approx(0.001)
+    assert known_delay_s(plain) > 0.050
+    assert meter.timeout_s == plain.timeout_s > 0.150
+
+
+def test_a_link_that_has_become_longer_is_believed_when_the_window_has_passed() -> None:
+    meter = LinkMeter(PATIENT, None)
+    asked(meter, 0.010, now=0.0)
+    asked(meter, 0.200, now=WINDOW_S)
+    assert known_delay_s(meter) == pytest.approx(0.005)
+    for number in range(1, 20):
+        asked(meter, 0.200, now=WINDOW_S + number * 0.05)
+    assert known_delay_s(meter) == pytest.approx(0.100, rel=0.05)
+
+
+def test_answers_that_come_together_are_one_sample() -> None:
+    meter = LinkMeter(PATIENT, None)
+    for number in range(10):
+        asked(meter, 0.002, now=number * 1.0)
+    for _ in range(100):  # a burst that was read at once
+        asked(meter, 0.060, now=20.0)
+    assert known_delay_s(meter) == pytest.approx(0.001 + 0.25 * 0.029)
+
+
+def test_what_our_own_timers_are_late_is_no_delay_of_the_link() -> None:
+    meter = LinkMeter(PATIENT, None)
+    asked(meter, 0.010, now=0.0)
+    for number in range(1, 10):
+        asked(meter, 0.060, now=number * 10.0, lag_s=0.050)
+    assert known_delay_s(meter) < 0.030

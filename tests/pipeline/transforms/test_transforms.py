@@ -34,6 +34,7 @@ from tidings.pipeline.trace_frames import Traces, read_traces
 from tidings.pipeline.transforms import metrics, served
 from tidings.pipeline.transforms.lateness import lateness_cdf
 from tidings.pipeline.transforms.outcomes import examined, outcomes
+from tidings.pipeline.transforms.traffic import messages_received
 from tidings.traces import headline
 from tidings.traces.outcomes import OUTCOME_COLUMNS
 
@@ -151,6 +152,19 @@ def test_figures_by_hand(rows: DataFrame, traces: Traces) -> None:
     assert (row.earnings, row.message_number) == (10.0, 6)
     assert row.delay_p50_s == pytest.approx(0.02)
     assert row.delay_p99_s == pytest.approx(0.08)
+
+
+def test_brokers_receive_from_each_other_and_from_publishers_that_have_no_link(
+    spark: SparkSession, traces: Traces
+) -> None:
+    def received(*apart: str) -> int:
+        runs = spark.createDataFrame([(run,) for run in apart], "run string")
+        found = messages_received(traces["carried"], traces["published"], runs)
+        (row,) = found.where("run = 'by hand'").collect()
+        return int(row.messages_received)
+
+    assert received() == received("one") == 6 + 4, "data frames, and publications"
+    assert received("by hand") == 6, "a publication crosses the link of its publisher"
 
 
 def test_figures_per_subscriber_equal_those_without_spark(traces: Traces, tables: Tables) -> None:

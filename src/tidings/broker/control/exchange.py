@@ -140,6 +140,10 @@ class Exchange:
         self._share_at = min(self._share_at, now + self._batch_s)
         self._plan()
 
+    def share_at_once(self, now: float) -> None:
+        """Something has changed that parcels in our own hands cannot wait for."""
+        self._share_at = min(self._share_at, now)
+
     def insist(self, now: float) -> None:
         """A source must hear at once how our links are: one exceeds what a message allows it."""
         self._insist = True
@@ -188,7 +192,8 @@ class Exchange:
     def _share(self, now: float, effects: list[Effect]) -> None:
         """Tell the overlay what changed here, all at once."""
         self._share_at = inf
-        estimates = {n: e for n, link in self._links.items() if link.up and (e := link.estimate)}
+        told = ((n, link.told(self._insist)) for n, link in self._links.items() if link.up)
+        estimates = {neighbour: estimate for neighbour, estimate in told if estimate}
         links = self._link_state.advertise(estimates, now, self._insist)
         if self._insist:
             self._insist, self._insisted_at = False, now

@@ -64,6 +64,16 @@ class Monitor:
                 overdue.append((neighbour, watch.missed == self._settings.probes_missed))
         return overdue
 
+    def lost(self, neighbour: str) -> bool:
+        """Were so many probes missed in a row that the link counts as down?"""
+        watch = self._watches.get(neighbour)
+        return watch is not None and watch.missed >= self._settings.probes_missed
+
+    def reached(self, neighbour: str) -> None:
+        """An answer has come, though not to a probe of ours."""
+        if watch := self._watches.get(neighbour):
+            watch.missed = 0
+
     def answered(self, neighbour: str, serial: int, now: float) -> float | None:
         """The round trip of the probe that this answers, or None if it comes too late."""
         watch = self._watches.get(neighbour)

@@ -13,6 +13,7 @@ from math import floor, inf, nan
 from tidings.broker.control.exchange import Exchange
 from tidings.broker.control.incarnation import OwnIncarnation
 from tidings.broker.control.monitor import Monitor
+from tidings.broker.control.silence import QUESTION, Silences
 from tidings.broker.effects import Effect, Record
 from tidings.broker.frames import Echo, Probe
 from tidings.broker.sending.link import LinkEnd
@@ -47,6 +48,8 @@ class Upkeep:
         self._me, self._settings, self._waiting = view.me, settings, waiting
         self._transmitter, self._links = transmitter, transmitter.links
         self._monitor = Monitor(view.me, settings)
+        suspect_after_s = settings.suspect_after_s if settings.estimates == "measured" else inf
+        self._silences = Silences(view.me, suspect_after_s)
         self._hops = settings.trace == "hops"
         self._gone_at: dict[str, float] = {}  # when links went down by the world's word
         measured = settings.estimates == "measured"
@@ -68,12 +71,35 @@ class Upkeep:
     def _echoed(self, link: LinkEnd, echo: Echo, now: float, effects: list[Effect]) -> None:
         round_trip_s = self._monitor.answered(link.neighbour, echo.serial, now)
         if round_trip_s is None:
+            if self._silences.watches(link):  # an answer to a question, or late: the link works
+                self._monitor.reached(link.neighbour)
+                self._question_answered(link, echo, now)
+                self._return(link, now, effects)
             return
         self._plan()
         link.meter.probed(answered=True)
         self.measured(link, link.meter.unburdened(round_trip_s, 0, now), now)
         if self._hops:
             effects.append(Record(Probed(now, self._me, link.neighbour, round_trip_s)))
+        self._return(link, now, effects)
+
+    def _question_answered(self, link: LinkEnd, echo: Echo, now: float) -> None:
+        """What is told by the answer to the only question since a neighbour was last heard."""
+        asked_at = self._silences.asked_once_at(link)
+        if echo.serial == QUESTION.serial and asked_at is not None:
+            self.measured(link, link.meter.unburdened(now - asked_at, 0, now), now)
+
+    def heard(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
+        """Something has come in over a link that counts as down."""
+        if self._silences.suspects(link):
+            self._silences.heard(link, now)
+            if self._monitor.lost(link.neighbour):
+                self._transmitter.send(link, QUESTION, effects)  # is it heard there, too?
+            else:
+                self._return(link, now, effects)
+
+    def _return(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
+        """A neighbour is heard; if it was not before, it may have missed anything."""
         if not link.up:
             self._turn(link, True, now, effects)
             self.exchange.introduce(link, now, effects)
@@ -83,7 +109,7 @@ class Upkeep:
         that differs from what was advertised is urgent: messages still choose it for what it was.
         """
         unknown = not link.known
-        link.meter.answered(round_trip_s)
+        link.meter.answered(round_trip_s, self._transmitter.lag.s, now)
         link.remeasure()
         if unknown:
             self.exchange.share_soon(now)
@@ -99,13 +125,15 @@ class Upkeep:
     def link_up(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         gone_s = now - self._gone_at.pop(link.neighbour, now)
         link.meter.missed(gone_s / self._settings.probe_every_s)
-        link.begin()
+        link.begin(now)
         self._monitor.start(link.neighbour, now)
+        self._silences.start(link, now)
         self._turn(link, True, now, effects)
         self.exchange.introduce(link, now, effects)
 
     def link_down(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         self._monitor.stop(link.neighbour)
+        self._silences.stop(link)
         self._gone_at.setdefault(link.neighbour, now)
         self._turn(link, False, now, effects)
 
@@ -120,8 +148,9 @@ class Upkeep:
 
     # ---- by the clock
 
-    def chores(self, now: float, effects: list[Effect]) -> None:
-        self._watch(now, effects)
+    def chores(self, now: float, effects: list[Effect]) -> list[LinkEnd]:
+        """All that is due; gives back links that are suspect from now on."""
+        suspects = self._watch(now, effects)
         advertise = self._advertise_at <= now
         self.exchange.catch_up(advertise, now, effects)
         if advertise:
@@ -131,23 +160,37 @@ class Upkeep:
             self._count_at = (floor(now / COUNT_EVERY_S) + 1) * COUNT_EVERY_S
             effects += self.carried(now)
         self._plan()
+        return suspects
 
     def carried(self, now: float) -> list[Effect]:
         """What all links have carried since the last time."""
         return [Record(row) for link in self._links.values() for row in link.carried(self._me, now)]
 
-    def _watch(self, now: float, effects: list[Effect]) -> None:
+    def _watch(self, now: float, effects: list[Effect]) -> list[LinkEnd]:
         """Probe whom it is time to probe, and notice who is silent."""
+        self._probe(now, effects)
+        suspects, lag = [], self._transmitter.lag
+        lag.woken(self._silences.next_at(), now)
+        for link, suspect in self._silences.look(lag.s, now):
+            self._transmitter.send(link, QUESTION, effects)
+            if suspect and link.up:
+                self._turn(link, False, now, effects)
+                suspects.append(link)
+        if suspects:
+            self.exchange.share_at_once(now)
+        return suspects
+
+    def _probe(self, now: float, effects: list[Effect]) -> None:
         for neighbour, lost in self._monitor.silent(now):
             link = self._links[neighbour]
             link.meter.probed(answered=False)
             if self._hops:
                 effects.append(Record(Probed(now, self._me, neighbour, nan)))
-            if lost:
+            if lost and link.up:
                 self._turn(link, False, now, effects)
         for neighbour, serial in self._monitor.due(now):
             self._transmitter.send(self._links[neighbour], Probe(serial), effects)
 
     def _plan(self) -> None:
-        exchange_at, monitor_at = self.exchange.next_at(), self._monitor.next_at()
-        self.due_at = min(exchange_at, monitor_at, self._advertise_at, self._count_at)
+        watch_at = min(self._monitor.next_at(), self._silences.next_at())
+        self.due_at = min(self.exchange.next_at(), watch_at, self._advertise_at, self._count_at)

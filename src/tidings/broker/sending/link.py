@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
+from msgspec.structs import replace
+
 from tidings.broker.control.interest_parts import Assembly
 from tidings.broker.sending.budgets import LinkBudgets
 from tidings.broker.sending.outbox import Outbox
@@ -40,7 +42,9 @@ class LinkEnd:
         "carried_frames",
         "carried_header_bytes",
         "delay_s",
+        "doubted_at",
         "given_up",
+        "heard_at",
         "known",
         "meter",
         "neighbour",
@@ -74,8 +78,10 @@ class LinkEnd:
         self.times_up = 0
         self.seen = Memory(settings.remember_s)  # transmission ids that came in since it is up
         self.unfinished = Assembly()  # updates of which parts came in since it is up
+        self.heard_at = -inf  # when the last frame came in
         # When the last answer came, and the latest transmission that was ever answered.
         self.answered_at, self.newest_answered = -inf, 0
+        self.doubted_at = -inf  # when an answer was missing for the first time since then
         # When transmissions left, and their size, that nobody waits for now.
         self.given_up: dict[int, tuple[float, int]] = {}
         self.carried_frames = [0] * len(CARRIED_KINDS)
@@ -83,10 +89,7 @@ class LinkEnd:
         self.carried_header_bytes = [0] * len(CARRIED_KINDS)  # of messages, repeated or not
         self._settings = settings
         self._pinned = start if settings.estimates == "pinned" else None
-        weights = MeterSettings(
-            settings.delay_weight, settings.loss_weight, settings.availability_weight
-        )
-        self.meter = LinkMeter(weights, start)
+        self.meter = LinkMeter(meter_settings(settings), start)
         self.known = False  # whether there is an estimate
         self.delay_s = self.advertised_s = 0.0  # now, and as the overlay was last told
         # The two directions of a link need not be alike: of what comes in, the other end knows.
@@ -100,10 +103,24 @@ class LinkEnd:
     def estimate(self) -> LinkEstimate | None:
         return self._pinned or self.meter.estimate
 
-    def begin(self) -> None:
+    def told(self, exactly: bool) -> LinkEstimate | None:
+        """The estimate as the overlay is told it. Which of two very short links is shorter is
+        chance, and a path over both must not look better than one over a third. What differs by no
+        more than answers vary is no news either, unless somebody wants to know it `exactly`."""
+        estimate = self.estimate
+        if estimate is None or self._pinned:
+            return estimate
+        delay_s = max(estimate.delay_s, self._settings.least_delay_s)
+        advertised_s = self.advertised_s
+        if advertised_s and not exactly and abs(delay_s - advertised_s) <= self.meter.doubt_s:
+            delay_s = advertised_s
+        return estimate if delay_s == estimate.delay_s else replace(estimate, delay_s=delay_s)
+
+    def begin(self, now: float) -> None:
         """The link has come up. At its other end may be another life of the neighbour, which knows
         nothing of the numbers of the last one, and may use them again."""
         self.times_up += 1
+        self.heard_at = now
         self.seen = Memory(self._settings.remember_s)
         self.unfinished = Assembly()
 
@@ -133,6 +150,17 @@ class LinkEnd:
         that is busy, at either end, looks like that; a link that loses a frame, or is dead, does
         not."""
         return -inf if self._pinned else self.answered_at + self.timeout_s
+
+    def doubted(self, now: float) -> float:
+        """An answer is missing. Gives back until when the others that are under way may still be
+        answered: the first is a trial, and if the host at the other end is only busy, its answer
+        comes soon and tells so. On a link that stays silent nothing is waited for any longer."""
+        if self._pinned or not self._settings.grace_s:
+            return -inf
+        if self.doubted_at <= self.answered_at:
+            self.doubted_at = now
+            return -inf
+        return self.doubted_at + self._settings.grace_s
 
     def heard(self, incoming: LinkEstimate | None) -> None:
         """What the other end says about its direction of the link, if it makes sense."""
@@ -177,3 +205,13 @@ class LinkEnd:
                 yield Carried(now, broker, self.neighbour, name, frames, size_bytes, header_bytes)
                 self.carried_frames[kind] = self.carried_bytes[kind] = 0
                 self.carried_header_bytes[kind] = 0
+
+
+def meter_settings(settings: Settings) -> MeterSettings:
+    """What a broker's settings say about measuring links."""
+    return MeterSettings(
+        settings.delay_weight,
+        settings.loss_weight,
+        settings.availability_weight,
+        settings.delay_window_s,
+    )

@@ -77,5 +77,16 @@ class Unanswered:
         lost = [t for t, pending in self._pending.items() if pending.neighbour == neighbour]
         return [self._pending.pop(transmission) for transmission in lost]
 
+    def recall(self, neighbour: str) -> list[tuple[Pending, Parcel]]:
+        """All parcels that wait for one neighbour; control frames go on waiting."""
+        waiting = [
+            (pending, pending.parcel)
+            for pending in self._pending.values()
+            if pending.neighbour == neighbour and pending.parcel
+        ]
+        for pending, _ in waiting:
+            del self._pending[pending.frame.transmission]
+        return waiting
+
     def parcels(self) -> Iterator[Parcel]:
         return (pending.parcel for pending in self._pending.values() if pending.parcel)

@@ -48,7 +48,7 @@ class Transmitter:
     ) -> None:
         self.links = links
         self.wake_at = inf  # when an answer may be overdue: never too late, at times too early
-        self._lag = Lag()
+        self.lag = Lag()
         self.crowded: dict[str, None] = {}  # neighbours for whom so much waits that it must end
         self._me, self._settings = me, settings
         self._unanswered = Unanswered()
@@ -116,7 +116,7 @@ class Transmitter:
     ) -> None:
         """Every copy of a parcel passes through here, so it does without calls where it can."""
         frame, size_bytes = pending.frame, pending.size_bytes
-        until = now + link.patience_s(size_bytes) + self._lag.s
+        until = now + link.patience_s(size_bytes) + self.lag.s
         self._unanswered.wait(frame.transmission, pending, until)
         if until < self.wake_at:
             self.wake_at = until
@@ -182,12 +182,14 @@ class Transmitter:
 
     def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[LinkEnd, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""
-        self._lag.woken(self.wake_at, now)
+        self.lag.woken(self.wake_at, now)
         for _, pending in self._unanswered.overdue(now):
             link, parcel = self.links[pending.neighbour], pending.parcel
             transmission = pending.frame.transmission
             if pending.attempt == 1 and transmission > link.newest_answered:
-                until = link.answers_until() + self._lag.s
+                until = link.answers_until() + self.lag.s
+                if parcel is not None and until <= now:
+                    until = link.doubted(now)
                 if until > now:
                     self._unanswered.wait(transmission, pending, until)
                     continue
@@ -229,6 +231,18 @@ class Transmitter:
             lost.parcel for lost in self._unanswered.forget(link.neighbour) if lost.parcel
         ]
         return unanswered + list(iter(lambda: link.outbox.pop(now), None))
+
+    def recall(self, link: LinkEnd, now: float) -> list[Parcel]:
+        """The link is suspect: all parcels that were sent or waiting on it, oldest first, to go
+        another way. An answer that still comes is a late one."""
+        sent = self._unanswered.recall(link.neighbour)
+        for pending, _ in sent:
+            if pending.attempt == 1:
+                link.give_up(pending.frame.transmission, pending.sent_at, pending.size_bytes)
+        link.unacknowledged_bytes = 0
+        link.meter.pace.interrupted()
+        self.crowded.pop(link.neighbour, None)
+        return [parcel for _, parcel in sent] + list(iter(lambda: link.outbox.pop(now), None))
 
     def holding(self) -> Iterator[Parcel]:
         """All parcels that wait for a link or for an answer."""

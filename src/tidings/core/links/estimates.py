@@ -1,10 +1,19 @@
 """What is believed about a link, and how samples change the belief.
 
+Delay and timeout
+-----------------
 A `LinkEstimate` is a value that travels in link-state frames; a `LinkMeter` gathers samples for one
 of a broker's own links. Delay is an exponentially weighted mean (Harmony: weight 0.25 on the new
 sample); the retransmission timeout is RFC 6298's, with a floor of 10 ms instead of its 1 s, because
 overlay links are watched all the time and a deadline may be shorter than a second.
 
+A host that is busy answers late, and so does one that a burst keeps busy; a route that avoided the
+link for that would only be longer. So the delay is made of the shortest round trip of the last
+seconds, less what this host's own timers were late, and is in doubt by what round trips vary. The
+timeout is made of every round trip, as a late answer is one to be waited for.
+
+Rate
+----
 A link of limited rate needs time for every byte (`core.links.pace`). What a frame waited behind
 others, and what its own bytes took, is subtracted from its round trip first: delay is what a frame
 of no size would meet on the idle link. As long as the rate is unknown, round trips are taken as
@@ -18,6 +27,7 @@ from math import inf
 from msgspec import Struct
 
 from tidings.core.links.pace import PaceMeter
+from tidings.core.links.shortest import ShortestLately
 
 LONGEST_S = 1e9  # no longer time is believed
 RTO_FLOOR_S = 0.010
@@ -27,6 +37,7 @@ CAUTIOUS_S_PER_BYTE = 16e-6  # 0.5 Mbit/s: what a link of unknown rate may be as
 
 FIRST_WINDOW_BYTES = 16_384  # RFC 6928's ten segments: before any sample of the rate
 APART_S = 0.025  # a frame that comes so long after a message did not wait behind it
+TOGETHER_S = 0.010  # answers that come so close together are one sample: one read brings many
 ANSWER_S = 0.005  # what both ends may need to answer, beside the quiet round trip
 
 
@@ -54,6 +65,7 @@ class MeterSettings(Struct, frozen=True):
     delay_weight: float = 0.25  # of a new round-trip sample
     loss_weight: float = 0.05  # of a new probe outcome: loss is rarer, so it is averaged longer
     availability_weight: float = 0.001  # of the same outcome in the long run
+    delay_window_s: float = 0.0  # the shortest round trip within it is a sample of the delay
 
 
 class LinkMeter:
@@ -66,6 +78,9 @@ class LinkMeter:
         self._availability = start.availability if start else 1.0
         self._round_trip_s: float | None = None
         self._deviation_s = 0.0
+        window_s = settings.delay_window_s
+        self._shortest = ShortestLately(window_s) if window_s > 0.0 else None
+        self._sampled_at = -inf
         self._quiet_s: float | None = None  # the round trip, if nothing is in the way
         self._large_bytes = 0.0  # about the largest message lately
         self.pace = PaceMeter(
@@ -104,6 +119,12 @@ class LinkMeter:
         spread_s = max(RTO_FLOOR_S, 4 * self._deviation_s)
         return min(self._round_trip_s + spread_s, RTO_CEILING_S)
 
+    @property
+    def doubt_s(self) -> float:
+        """By how much the delay may differ for no other reason than that answers come early and
+        late: as much as the timeout allows."""
+        return 0.0 if self._shortest is None else 4 * self._deviation_s / 2
+
     def patience_s(self, unacknowledged_bytes: int) -> float:
         """What to add to the timeout for a frame that is the last of so many without an answer."""
         s_per_byte = self.pace.likely_s_per_byte
@@ -139,12 +160,26 @@ class LinkMeter:
         most_s = round_trip_s - (self._quiet_s or 0.0)
         self.pace.acknowledged(size_bytes, most_s, waiting, now)
 
-    def answered(self, round_trip_s: float) -> None:
-        """A probe or an acknowledgement came back after this long, as `unburdened`."""
-        weight, one_way_s = self._settings.delay_weight, round_trip_s / 2
+    def answered(self, round_trip_s: float, lag_s: float = 0.0, now: float = 0.0) -> None:
+        """A probe or an acknowledgement came back after this long, as `unburdened`, while timers
+        here were late by `lag_s`."""
+        weight, one_way_s = self._settings.delay_weight, self._calm(round_trip_s, lag_s, now) / 2
+        if self._shortest is not None:
+            together = 0.0 <= now - self._sampled_at < TOGETHER_S
+            if together and round_trip_s <= self.timeout_s:
+                return
+            self._sampled_at = now
         old_s = one_way_s if self._delay_s is None else self._delay_s
         self._delay_s = old_s + weight * (one_way_s - old_s)
         self._smooth(round_trip_s)
+
+    def _calm(self, round_trip_s: float, lag_s: float, now: float) -> float:
+        """The round trip as it would be among hosts that have nothing else to do."""
+        if self._shortest is None:
+            return round_trip_s
+        quiet_s = round_trip_s if self._quiet_s is None else self._quiet_s
+        calm_s = max(min(round_trip_s, quiet_s), round_trip_s - lag_s)
+        return self._shortest.add(calm_s, now)
 
     def _smooth(self, round_trip_s: float) -> None:
         """RFC 6298, section 2.2 and 2.3."""

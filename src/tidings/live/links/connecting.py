@@ -13,7 +13,7 @@ from tidings.core.rng import Draws
 from tidings.live.config import Neighbour
 from tidings.live.driver import Driver
 from tidings.live.links.connection import LinkConnection
-from tidings.live.links.notices import LinkNotices, why_not_reached
+from tidings.live.links.notices import LinkNotices, why_not_reached, why_silent
 from tidings.live.links.wire import Wire
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
@@ -46,11 +46,14 @@ class LinkConnector:
         return [name for name, wire in self.driver.wires.items() if wire.transport]
 
     def _changed(self, neighbour: str, up: bool) -> None:
-        """What probes say of a connection that is there."""
+        """What the broker thinks of a connection that is there."""
         if up:
             self.notices.answers(neighbour)
-        else:
-            self.notices.silent(neighbour, self.driver.broker.settings.probes_missed)
+            return
+        broker, settings = self.driver.broker, self.driver.broker.settings
+        quiet_s = broker.quiet_s(neighbour, self.driver.clock())
+        why = why_silent(quiet_s, settings.suspect_after_s, settings.probes_missed)
+        self.notices.silent(neighbour, why)
 
     def busy(self) -> bool:
         """Whether somebody is connected."""

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from tidings.broker.codec import Decoder, encode
-from tidings.broker.frames import Echo, Frame, Hello
+from tidings.broker.frames import Frame, Hello
 from tidings.core.errors import TidingsError, WireError
 from tidings.live.links.notices import why_lost
 from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
@@ -93,7 +93,7 @@ class LinkConnection(asyncio.Protocol):
                 else:
                     now = driver.clock()
                     effects = driver.broker.receive(self._wire.neighbour, frame, now)
-                    if type(frame) is Echo:
+                    if self._wire.neighbour in driver.silent:
                         driver.notice_links(effects)
                     driver.carry_out(effects, now)
 

@@ -50,11 +50,11 @@ class LinkNotices:
         self._lost_at[neighbour] = self._clock()
         self._changes.inform(f"link to {neighbour} is down: {why}", neighbour)
 
-    def silent(self, neighbour: str, probes: int) -> None:
+    def silent(self, neighbour: str, why: str) -> None:
         """It counts as down, whatever TCP believes."""
         self._lost_at[neighbour] = self._clock()
-        why = f"{probes} probes in a row had no answer; messages avoid it until one has"
-        self._changes.inform(f"link to {neighbour} is silent: {why}", neighbour)
+        words = f"link to {neighbour} is silent: {why}; messages avoid it until it answers"
+        self._changes.inform(words, neighbour)
 
     def answers(self, neighbour: str) -> None:
         silent_s = self._clock() - self._lost_at.get(neighbour, self._started_at)
@@ -87,6 +87,13 @@ def why_not_reached(error: Exception, within_s: float) -> tuple[str, bool]:
     if isinstance(error, OSError) and error.errno == errno.ECONNREFUSED:
         return "refuses connections: nothing listens there", False
     return f"cannot be reached ({reason(error)})", False
+
+
+def why_silent(quiet_s: float, suspect_after_s: float, probes_missed: int) -> str:
+    """Why a connection that is there counts as down."""
+    if quiet_s >= suspect_after_s:
+        return f"it was asked again and again, and has said nothing for {quiet_s:.1f} s"
+    return f"{probes_missed} probes in a row had no answer"
 
 
 def why_lost(problem: Exception | None) -> str:

@@ -26,14 +26,14 @@ from tidings.pipeline.transforms.latency import (
 )
 from tidings.pipeline.transforms.lateness import lateness_cdf
 from tidings.pipeline.transforms.outcomes import outcomes
-from tidings.pipeline.transforms.traffic import RATES, byte_rates
+from tidings.pipeline.transforms.traffic import RATES, RECEPTIONS, byte_rates, messages_received
 from tidings.traces.outcomes import OUTCOME_COLUMNS
 
 Over = Literal["run", "lateness", "subscriber", "delay", "time"]
 
 LATENESS_CDF, DELAY_CDF = "lateness_cdf", "delay_cdf"
 MEASURES: dict[Over, tuple[str, ...]] = {
-    "run": (*metrics.FIGURES, *LATENCY, *RATES),
+    "run": (*metrics.FIGURES, *RECEPTIONS, *LATENCY, *RATES),
     "lateness": (LATENESS_CDF,),
     "subscriber": SERVICE,
     "delay": (DELAY_CDF,),
@@ -60,16 +60,22 @@ class Question(Struct, frozen=True):
 
 
 class Material(Struct, frozen=True):
-    """What runs are asked about: their rows, and how long each of them published."""
+    """What runs are asked about: their rows, how long each of them published, and in which of them
+    publishers stand apart, at the far end of a link of their own."""
 
     spark: SparkSession
     traces: Traces
     outcomes: DataFrame
     seconds: Mapping[str, float]
+    publishers_apart: frozenset[str]
 
     def lengths(self) -> DataFrame:
         rows = [(run, float(seconds)) for run, seconds in self.seconds.items()]
         return self.spark.createDataFrame(rows, "run string, seconds double")
+
+    def apart(self) -> DataFrame:
+        rows = [(run,) for run in sorted(self.publishers_apart)]
+        return self.spark.createDataFrame(rows, "run string")
 
 
 def needed(traces: Traces, question: Question) -> DataFrame:
@@ -93,6 +99,7 @@ def _of_runs(material: Material, question: Question) -> pd.DataFrame:
     published, carried = traces["published"], traces["carried"]
     sources: list[tuple[Sequence[str], Callable[[], DataFrame]]] = [
         (metrics.FIGURES, lambda: metrics.per_strategy(rows, published, carried)),
+        (RECEPTIONS, lambda: messages_received(carried, published, material.apart())),
         (LATENCY, lambda: service(rows, *KEYS)),
         (RATES, lambda: byte_rates(carried, published, material.lengths())),
     ]

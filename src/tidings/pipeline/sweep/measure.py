@@ -31,6 +31,7 @@ from tidings.pipeline.analyse.spark_settings import NO_BROADCASTS, temporary_set
 from tidings.pipeline.session import StartSpark
 from tidings.pipeline.sweep.grid import Point, Progress
 from tidings.pipeline.trace_frames import read_traces
+from tidings.sim.scenario import Scenario
 from tidings.traces.files import read_files
 from tidings.traces.points import finished_points
 
@@ -61,18 +62,18 @@ def measure(
 ) -> pd.DataFrame:
     """The answers of those of these points that have finished: `MEASURED_SCHEMA`."""
     place, maker = folder / MEASURED / f"study={study}", _maker(question)
-    seconds = {point.name: point.scenario.run.seconds for point in points}
+    known = {point.name: point.scenario for point in points}
     finished = [
         _Finished(row["point"], row["digest"] + maker, row["deliveries"], place)
         for row in finished_points(folder).to_pylist()
-        if row["study"] == study and row["point"] in seconds
+        if row["study"] == study and row["point"] in known
     ]
     missing = [point for point in finished if not point.is_measured()]
     done = len(finished) - len(missing)
     for some in _portions(missing):
         progress(done, len(finished))
-        lengths = {point.name: seconds[point.name] for point in some}
-        rows = _measured(start_spark(), folder, lengths, question)
+        scenarios = {point.name: known[point.name] for point in some}
+        rows = _measured(start_spark(), folder, scenarios, question)
         for point in some:
             point.keep(rows[rows["run"] == point.name])
         done += len(some)
@@ -90,15 +91,23 @@ def over_topologies(
     another parameter than the routing strategy makes the lines. A series has an x of its own. With
     `labels` of subscriptions, x is such a label, or `MEAN`.
     """
+    rows = placed(measured, lines, labels)
+    keys = ["setting", "strategy", "metric", "x"]
+    table = rows.groupby(keys, as_index=False)["value"].agg(["mean", "std", "count"])
+    table["ci"] = table["std"] * interval_factor(table["count"])
+    return table.rename(columns={"count": "runs"})[[*keys, "mean", "ci", "runs"]]
+
+
+def placed(
+    measured: pd.DataFrame, lines: pd.DataFrame, labels: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Every number of every run, with its place in the figure."""
     known = measured.drop(columns="strategy") if "strategy" in lines else measured
     rows = known.dropna(subset="value").merge(lines, on="run")
     rows["x"] = rows["at"].fillna(rows["x"])
     if labels is not None:
         rows["x"] = rows["subscription"].map(labels).fillna(MEAN)
-    keys = ["setting", "strategy", "metric", "x"]
-    table = rows.groupby(keys, as_index=False)["value"].agg(["mean", "std", "count"])
-    table["ci"] = table["std"] * interval_factor(table["count"])
-    return table.rename(columns={"count": "runs"})[[*keys, "mean", "ci", "runs"]]
+    return rows
 
 
 class _Finished(Struct, frozen=True):
@@ -143,17 +152,19 @@ def _portions(points: list[_Finished]) -> Iterator[list[_Finished]]:
 
 
 def _measured(
-    spark: SparkSession, folder: Path, seconds: Mapping[str, float], question: Question
+    spark: SparkSession, folder: Path, scenarios: Mapping[str, Scenario], question: Question
 ) -> pd.DataFrame:
     """The answers of some points, whose outcomes are joined once."""
-    traces = read_traces(spark, folder, seconds)
+    traces = read_traces(spark, folder, scenarios)
+    seconds = {name: scenario.run.seconds for name, scenario in scenarios.items()}
+    apart = frozenset(n for n, scenario in scenarios.items() if scenario.topology.get("publishers"))
     with (
         _one_clear_error(),
         # as in `spark_settings`: Spark would run out of memory
         temporary_settings(spark, NO_BROADCASTS),
         persisted(needed(traces, question)) as rows,
     ):
-        return answers(Material(spark, traces, rows, seconds), question)
+        return answers(Material(spark, traces, rows, seconds, apart), question)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """How does a metric compare between subscribers? A group of bars for each, and one for their mean.
 
-On a logarithmic axis nothing has a height, so a bar of 0 is written as such.
+On a logarithmic axis nothing has a height: there are dots with their intervals instead of bars, and
+0 is written as such.
 """
 
 from __future__ import annotations
@@ -8,7 +9,16 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from tidings.pipeline.sweep.measure import MEAN
-from tidings.studies.figures.looks import Line, colour, draw_marks, hatch, label
+from tidings.studies.figures.looks import (
+    SMALLEST,
+    Line,
+    colour,
+    dot,
+    draw_marks,
+    filling,
+    hatch,
+    label,
+)
 from tidings.studies.report import Mean
 from tidings.studies.spec import Study
 from tidings.studies.wording import X
@@ -39,6 +49,9 @@ def draw_bars(panel: Axes, study: Study, metric: str, means: list[Mean]) -> None
 def _draw_line(
     panel: Axes, study: Study, line: Line, at: list[float], rows: list[Mean], width: float
 ) -> None:
+    if study.about.y_scale == "log":
+        _draw_dots(panel, study, line, at, rows)
+        return
     panel.bar(
         at,
         [mean.mean for mean in rows],
@@ -51,8 +64,21 @@ def _draw_line(
         linewidth=0.3,
         error_kw={"capsize": 2, "elinewidth": 0.8, "ecolor": "0.25"},
     )
-    if study.about.y_scale == "linear":
-        return
+
+
+def _draw_dots(panel: Axes, study: Study, line: Line, at: list[float], rows: list[Mean]) -> None:
+    panel.errorbar(
+        at,
+        [mean.mean for mean in rows],
+        yerr=[mean.ci or 0.0 for mean in rows],
+        label=label(line),
+        color=colour(study, line),
+        fmt=dot(study, line),
+        markerfacecolor=filling(study, line),
+        markersize=SMALLEST + 2,
+        capsize=2,
+        elinewidth=0.8,
+    )
     for x, mean in zip(at, rows, strict=True):
         if mean.mean == 0:
             written = panel.text(x, 0.01, "0", ha="center", va="bottom", fontsize=7)

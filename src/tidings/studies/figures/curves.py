@@ -12,27 +12,36 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from tidings.studies.about import TIME
-from tidings.studies.figures.looks import MAX_MARKS, Line, colour, dash, draw_marks, label
+from tidings.studies.figures.looks import (
+    MAX_MARKS,
+    Line,
+    colour,
+    dash,
+    dot,
+    dot_size,
+    draw_marks,
+    filling,
+    label,
+    rank,
+    width,
+)
 from tidings.studies.report import Mean
 from tidings.studies.spec import Study
 from tidings.studies.wording import X
-
-# Dense curves that coincide can still be told apart: what is drawn first is wider.
-WIDEST, STEP, NARROWEST = 3.6, 0.7, 1.5
 
 
 def draw_curves(panel: Axes, study: Study, metric: str, means: list[Mean]) -> None:
     curves: dict[Line, dict[X, Mean]] = defaultdict(dict)
     for mean in means:
         curves[mean.key().setting, mean.strategy][mean.x] = mean
-    for number, (line, found) in enumerate(curves.items()):
+    for line, found in curves.items():
         xs = study.xs(line[0]) if study.about.x == TIME else tuple(found)
-        _draw_curve(panel, study, line, xs, found, max(WIDEST - number * STEP, NARROWEST))
+        _draw_curve(panel, study, line, xs, found)
     draw_marks(panel, study, metric, lambda _, x: float(x))
 
 
 def _draw_curve(
-    panel: Axes, study: Study, line: Line, xs: tuple[X, ...], found: dict[X, Mean], width: float
+    panel: Axes, study: Study, line: Line, xs: tuple[X, ...], found: dict[X, Mean]
 ) -> None:
     in_time, shade = study.about.x == TIME, colour(study, line)
     at = [float(x) for x in xs]
@@ -44,8 +53,10 @@ def _draw_curve(
         label=label(line),
         color=shade,
         linestyle=dash(study, line),
-        marker="." if len(xs) <= MAX_MARKS else "",
-        linewidth=NARROWEST if len(xs) <= MAX_MARKS else width,
+        marker=dot(study, line) if len(xs) <= MAX_MARKS else "",
+        markersize=dot_size(rank(study, line)),
+        markerfacecolor=filling(study, line),
+        linewidth=width(rank(study, line)),
         drawstyle="steps-post" if in_time else "default",
     )
     if len(xs) <= MAX_MARKS:  # faint, as many may share an x

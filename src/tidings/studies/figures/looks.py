@@ -1,8 +1,9 @@
 """How are lines told apart? One look per strategy and setting, the same in every panel.
 
-Colours are strategies, or settings where there is one strategy; dashes and hatches are settings. A
-star is a value that the paper states, a triangle one that it states as a bound; differences and
-ratios have no place of their own in a figure.
+Colours and dots are strategies, or settings where there is one strategy; dashes, hatches and
+whether dots are filled are settings. The first strategies have wider curves and larger dots, so
+that lines that coincide are all seen. A star is a value that the paper states, a triangle one that
+it states as a bound; differences and ratios have no place of their own in a figure.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from tidings.studies.wording import X
 Line = tuple[str, str]  # a setting, empty where there is none, and a strategy
 PlaceOnAxis = Callable[[Line, X], float]  # where on the axis something of a line stands
 
-DOTS_PER_INCH = 150  # of every picture
 DASHES = ("-", "--", ":", "-.")
 HATCHES = ("", "//", "..", "xx")
+DOTS = ("o", "s", "D", "P", "X", "p", "h")  # none that `MARKS` has
+WIDEST, WIDTH_STEP, NARROWEST = 5.0, 1.1, 1.0  # of curves, by rank
+LARGEST, SIZE_STEP, SMALLEST = 12.0, 2.2, 3.5  # of their dots
 MAX_MARKS = 12  # on one curve: bars of confidence, or values of the paper
 MARKS = {"near": "*", "at least": "^", "at most": "v"}
 MARK_WORDS = {"near": "stated", "at least": "at least", "at most": "at most"}
@@ -33,9 +36,30 @@ def label(line: Line) -> str:
 
 
 def colour(study: Study, line: Line) -> str:
+    return f"C{rank(study, line)}"
+
+
+def dot(study: Study, line: Line) -> str:
+    return DOTS[rank(study, line) % len(DOTS)]
+
+
+def filling(study: Study, line: Line) -> str:
+    return "white" if study.settings().index(line[0]) % 2 else colour(study, line)
+
+
+def width(rank: int) -> float:
+    return max(WIDEST - rank * WIDTH_STEP, NARROWEST)
+
+
+def dot_size(rank: int) -> float:
+    return max(LARGEST - rank * SIZE_STEP, SMALLEST)
+
+
+def rank(study: Study, line: Line) -> int:
+    """The number of its strategy; of its setting, where there is one strategy."""
     setting, strategy = line
     known = list(dict.fromkeys(s for each in study.settings() for s in study.strategies(each)))
-    return f"C{known.index(strategy) if len(known) > 1 else study.settings().index(setting)}"
+    return known.index(strategy) if len(known) > 1 else study.settings().index(setting)
 
 
 def dash(study: Study, line: Line) -> str:

@@ -7,17 +7,17 @@ bar goes on. A logarithmic axis begins below the smallest mean, however far the 
 from __future__ import annotations
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 from tidings.pipeline.transforms.traffic import RATES
 from tidings.studies.about import SUBSCRIBER, TIME, About
+from tidings.studies.figures.durations import mark_decades, mark_durations
 from tidings.studies.report import Mean
-from tidings.studies.wording import SHARES
+from tidings.studies.wording import SHARES, TITLES
 
 BORDER = 0.03  # beyond 0 and 1 on an axis of shares
 FROM_ZERO = (SUBSCRIBER, TIME)  # bars, and series that may hardly move
 DECADE = 10.0
-STEPS = (1.0, 2.0, 5.0)  # within a decade
 
 
 def scale_y(panel: Axes, about: About, metric: str, means: list[Mean]) -> None:
@@ -33,20 +33,21 @@ def scale_y(panel: Axes, about: About, metric: str, means: list[Mean]) -> None:
 def _limit_decades(panel: Axes, means: list[Mean]) -> None:
     _, top = panel.get_ylim()
     panel.set_yscale("log", nonpositive="clip")
-    panel.yaxis.set_major_locator(LogLocator(subs=STEPS))
-    panel.yaxis.set_minor_formatter(NullFormatter())
+    mark_decades(panel.yaxis)
     if seen := [mean.mean for mean in means if mean.mean > 0]:
         panel.set_ylim(min(seen) / DECADE**0.5, max(top, max(seen) * DECADE**0.25))
 
 
 def _mark(panel: Axes, metric: str) -> None:
     """Numbers in the unit that people use."""
-    factor, unit = 1.0, ""
+    factor, unit, name = 1.0, "", TITLES[metric]
     if metric in SHARES:
-        factor, unit = 100.0, "%"
+        factor, unit = 100.0, " %"
     elif metric in RATES:
-        factor = 0.001
-        panel.set_ylabel("kB per second, on all links together")
-    elif metric.endswith("_s"):
-        panel.set_ylabel("seconds")
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{factor * value:g}{unit}"))
+        factor, name = 0.001, f"{name}, kB per second on all links together"
+    panel.set_ylabel(name)
+    if metric.endswith("_s") and metric not in RATES:
+        mark_durations(panel.yaxis)
+        return
+    text = FuncFormatter(lambda value, _: f"{round(factor * value, 9):,.10g}{unit}")
+    panel.yaxis.set_major_formatter(text)

@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from tidings.files.folders import replaced
 from tidings.pipeline.analyse.intervals import interval_factor, swept
 from tidings.pipeline.analyse.job import Analysis
-from tidings.studies.figures.looks import DOTS_PER_INCH
+from tidings.studies.figures.formats import save
+from tidings.studies.figures.looks import DOTS, dot_size, width
 
 PANELS = {"delivery_ratio": "Delivered", "on_time_ratio": "Delivered in time"}
 
@@ -32,31 +32,43 @@ AXIS_NAMES = {
 
 
 def draw(analysis: Analysis, path: Path) -> Path:
-    """The picture of an analysis, as PNG."""
+    """The picture of an analysis, in the format that the path ends in."""
+    return save(picture(analysis), path)
+
+
+def picture(analysis: Analysis) -> Figure:
     figure = Figure(figsize=(10.0, 4.2), layout="constrained")
     axes = figure.subplots(1, len(PANELS), sharey=True)
     study = analysis.study
     horizontal = _horizontal(study) if study is not None else None
-    for panel, (metric, title) in zip(axes, PANELS.items(), strict=True):
+    for panel, letter, (metric, title) in zip(axes, "ab", PANELS.items(), strict=True):
         if study is not None and horizontal is not None:
             _lines(panel, study, horizontal, metric)
         else:
             _bars(panel, analysis.strategies, metric)
-        panel.set_title(title)
+        panel.set_title(f"({letter}) {title}")
+        panel.set_ylabel("share of (message, interested subscription)")
         panel.grid(axis="y", alpha=0.3)
         panel.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes[0].set_ylabel("share of (message, interested subscription)")
     figure.suptitle(_title(study))
-    return replaced(path, lambda draft: figure.savefig(draft, dpi=DOTS_PER_INCH))
+    return figure
 
 
 def _lines(panel: Axes, study: pd.DataFrame, horizontal: str, metric: str) -> None:
     others = [name for name in swept(study) if name != horizontal]
-    for key, rows in study.groupby(["strategy", *others], dropna=False):
+    for number, (key, rows) in enumerate(study.groupby(["strategy", *others], dropna=False)):
         label = ", ".join([str(key[0]), *map("{} = {}".format, others, key[1:])])
         spread = rows[f"{metric}_interval"]  # NaN, where there is one seed, draws nothing
         panel.errorbar(
-            rows[horizontal], rows[metric], yerr=spread, label=label, marker="o", capsize=3
+            rows[horizontal],
+            rows[metric],
+            yerr=spread,
+            label=label,
+            marker=DOTS[number % len(DOTS)],
+            markersize=dot_size(number),
+            linewidth=width(number),
+            elinewidth=1.0,
+            capsize=3,
         )
     panel.set_xlabel(AXIS_NAMES.get(horizontal, horizontal))
     panel.legend()
