@@ -14,6 +14,16 @@ def python_blocks(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
 
 
+def commands(page: Path) -> list[str]:
+    """What a page tells its reader to type, line by line and without comments."""
+    found = []
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.DOTALL | re.M):
+        if not language:
+            lines = block.replace("\\\n", " ").splitlines()
+            found += [line.partition(" #")[0].strip() for line in lines]
+    return [line for line in found if line]
+
+
 def package_with_strategy(page: Path, folder: Path) -> Path:
     """A copy of the package in which a reader has followed the page; what PYTHONPATH names."""
     source, compiled = ROOT / "src" / "tidings", shutil.ignore_patterns("__pycache__")

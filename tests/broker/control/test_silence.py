@@ -51,7 +51,9 @@ def test_a_dark_link_is_suspect_at_both_ends_after_about_a_second(
     net.run(1.0 + after_s)
     dark_at, net.loses = net.now, dark("b1", "b3")
     speak(net, 2.0)
-    downs = {row.broker: row.recorded_at - dark_at for row in net.rows_of(LinkChanged) if not row.up}
+    downs = {
+        row.broker: row.recorded_at - dark_at for row in net.rows_of(LinkChanged) if not row.up
+    }
     assert sorted(downs) == ["b1", "b3"]
     assert all(0.4 < took_s < 1.2 for took_s in downs.values()), downs
     assert net.brokers["b1"]._view.neighbours == ("b2",)
