@@ -78,7 +78,7 @@ def copies(tables: dict, span: Span) -> dict:
     """What became of the messages that were published within a span."""
     began_at, ended_at = span
     wanted = (row for row in tables["published"] if row["interested"])
-    sent = {row["message"] for row in wanted if began_at <= row["at"] <= ended_at}
+    sent = {row["message"] for row in wanted if began_at <= row["recorded_at"] <= ended_at}
     arrived = {row["message"] for row in tables["delivered"]} & sent
     hops: dict[int, list[str]] = {message: [] for message in sent}
     for row in tables["forwarded"]:
@@ -89,7 +89,7 @@ def copies(tables: dict, span: Span) -> dict:
         "lost": len(sent) - len(arrived),
         "copies": sum(map(len, hops.values())) / max(1, len(arrived)),
         "direct": sum(passed == [NAMES[-1]] for passed in hops.values()) / max(1, len(sent)),
-        "turns": sum(began_at <= row["at"] <= ended_at for row in tables["link_changed"]),
+        "turns": sum(began_at <= row["recorded_at"] <= ended_at for row in tables["link_changed"]),
     }
 
 

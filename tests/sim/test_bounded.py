@@ -73,8 +73,8 @@ def test_a_message_takes_the_mean_time_of_every_link_if_nothing_deviates() -> No
 
 def test_a_publishers_broker_processes_a_message_as_every_later_broker_does() -> None:
     tables = two_links({"links.processing_at": "every-broker"})
-    published = {row["message"]: row["at"] for row in tables["published"]}
-    took = {round(row["at"] - published[row["message"]], 9) for row in tables["delivered"]}
+    published = {row["message"]: row["recorded_at"] for row in tables["published"]}
+    took = {round(row["recorded_at"] - published[row["message"]], 9) for row in tables["delivered"]}
     ages = {round(row["age_s"], 9) for row in tables["delivered"]}
     assert took == ages == {1.006}, "two links of half a second, three brokers of 2 ms"
 
@@ -86,9 +86,9 @@ def test_processing_at_the_first_broker_is_over_before_a_message_takes_its_place
     said = {"rate_per_s": 10.0, "phase_s": 0.0}
     changes = {"run.seconds": 0.5, "links.processing_at": "every-broker", "broker.trace": "hops"}
     workload = two_links(changes, **said)
-    sent = [row["at"] for row in workload["forwarded"] if row["broker"] == "b1"]
+    sent = [row["recorded_at"] for row in workload["forwarded"] if row["broker"] == "b1"]
     assert [round(at - sent[0], 9) for at in sent] == [0.0, 0.5, 1.0, 1.5, 2.0]
-    first_said_at = workload["published"][0]["at"]
+    first_said_at = workload["published"][0]["recorded_at"]
     assert sent[0] == pytest.approx(first_said_at + 0.002)
 
 
@@ -104,7 +104,7 @@ def test_a_message_that_its_broker_takes_to_its_grave_was_never_published() -> N
     )
     result, tables = outcome(scenario)
     assert (result.publications, result.unpublished) == (3, 1)
-    assert [round(row["at"], 9) for row in tables["published"]] == [2.0, 2.5, 2.75]
+    assert [round(row["recorded_at"], 9) for row in tables["published"]] == [2.0, 2.5, 2.75]
 
 
 def test_the_papers_setup_processes_at_the_publishers_broker_unless_publishers_have_links() -> None:

@@ -93,8 +93,8 @@ def turns(tables: Tables) -> dict[tuple[str, bool], list[float]]:
     """When n1 and n3 began to avoid their link, and when they used it again."""
     found: dict[tuple[str, bool], list[float]] = {}
     for row in tables["link_changed"]:
-        if {row["broker"], row["neighbour"]} == {"n1", "n3"} and row["at"] > 2.0:
-            found.setdefault((row["broker"], row["up"]), []).append(row["at"])
+        if {row["broker"], row["neighbour"]} == {"n1", "n3"} and row["recorded_at"] > 2.0:
+            found.setdefault((row["broker"], row["up"]), []).append(row["recorded_at"])
     return found
 
 
