@@ -79,7 +79,8 @@ def test_links_are_learned_alike_from_rows_of_version_2(spark: SparkSession, tod
     before, now = (
         learn(spark, checked_input(folder, None, 0.2)).model for folder in (VERSION_2, today)
     )
-    assert repr(before.to_pylist()) == repr(now.to_pylist())
+    # Sums over rows may differ in a last digit: Spark adds them in the order of its tasks.
+    pd.testing.assert_frame_equal(before.to_pandas(), now.to_pandas(), atol=1e-12)
     assert now.num_rows
 
 

@@ -24,6 +24,7 @@ from tidings.pipeline.sweep.job import sweep
 from tidings.pipeline.sweep.measure import measure, over_topologies
 from tidings.pipeline.transforms.metrics import FIGURES
 from tidings.traces import headline
+from tidings.traces.files import parquet_files
 from tidings.traces.points import POINT_SCHEMA, finished_points
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -146,7 +147,7 @@ def test_a_table_that_cannot_be_made_is_one_clear_error(
     out: Path, spark: SparkSession, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(out, tmp_path / "broken")
-    file = next((folder / "published").rglob("*.parquet"))
+    file = next(parquet_files(folder / "published"))
     content = bytearray(file.read_bytes())
     content[4:200] = bytes(196)  # pages, not the footer
     file.write_bytes(content)
