@@ -2,7 +2,9 @@
 
 The publisher and the subscriber share one thread; the publisher's socket is never waited for, so a
 broker that does not read slows the publisher and not the subscriber. A message carries the instant
-at which it was handed to the kernel, of which delays are made.
+at which it was made, of which delays are made.
+
+Brokers are spoken to in MQTT 3.1.1, or in NATS's own language: a line before each payload.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import struct
 import sys
 import time
 from contextlib import suppress
+from math import inf
+from typing import NamedTuple
 
 from _mqtt_load import READ_BYTES, TOPIC, connected, subscribed
 
@@ -23,60 +27,110 @@ from tidings.mqtt.packets import MQTT_3_1_1, Publish
 STALLED_S = 15.0
 STAMP = struct.Struct(">d")
 AT_ONCE = 500  # messages that are made and offered to the kernel together
+NATS_PING, NATS_PONG = b"PING\r\n", b"PONG\r\n"
+PARTS = {"p50_ms": 0.5, "p99_ms": 0.99, "p999_ms": 0.999}
 
 
-def load(ports: tuple[int, int], messages: int, payload_bytes: int, rate_per_s: float) -> dict:
-    """Publish so many messages, at a rate or (0) as fast as they are taken; wait for them all."""
-    subscriber, publisher = subscribed(ports[1], 0), connected(ports[0], "publisher")
-    _until_heard(publisher, subscriber, payload_bytes)
+class Clients(NamedTuple):
+    """A publisher and a subscriber, and what stands around a payload on either side."""
+
+    publisher: socket.socket
+    subscriber: socket.socket
+    before: bytes
+    before_heard: bytes
+    after: bytes
+
+
+class Offer(NamedTuple):
+    """So many messages: at a rate, within a window of messages that are under way, or neither."""
+
+    messages: int
+    payload_bytes: int
+    rate_per_s: float
+    window: int
+
+
+def mqtt_clients(near: int, far: int, payload_bytes: int) -> Clients:
+    subscriber, publisher = subscribed(far, 0), connected(near, "publisher")
+    before = encode(Publish(TOPIC, bytes(payload_bytes)), MQTT_3_1_1)[:-payload_bytes]
+    return Clients(publisher, subscriber, before, before, b"")
+
+
+def nats_clients(near: int, far: int, payload_bytes: int) -> Clients:
+    subscriber, publisher = _nats_client(far), _nats_client(near)
+    subscriber.sendall(f"SUB {TOPIC} 1\r\n".encode())
+    subscriber.setblocking(False)
+    before, before_heard = f"PUB {TOPIC} {payload_bytes}\r\n", f"MSG {TOPIC} 1 {payload_bytes}\r\n"
+    return Clients(publisher, subscriber, before.encode(), before_heard.encode(), b"\r\n")
+
+
+def _nats_client(port: int) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port))
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client.sendall(b'CONNECT {"verbose":false}\r\n' + NATS_PING)
+    heard = b""
+    while not heard.endswith(NATS_PONG):
+        heard += client.recv(READ_BYTES)
+    return client
+
+
+def load(clients: Clients, offer: Offer) -> dict:
+    """Publish as offered and wait for everything."""
+    _until_heard(clients, offer.payload_bytes)
+    publisher, subscriber, before, before_heard, after = clients
     publisher.setblocking(False)
-    template = encode(Publish(TOPIC, bytes(payload_bytes)), MQTT_3_1_1)
-    size = len(template)
-    head, tail = template[: size - payload_bytes], bytes(payload_bytes - STAMP.size)
+    tail = bytes(offer.payload_bytes - STAMP.size) + after
+    size = len(before_heard) + STAMP.size + len(tail)
     selector = selectors.DefaultSelector()
     selector.register(subscriber, selectors.EVENT_READ)
-    made = received = 0
+    made, rate_per_s, window = 0, offer.rate_per_s or inf, offer.window or inf
     waiting, heard, delays = memoryview(b""), b"", list[float]()
     started_at = heard_at = time.perf_counter()
-    while received < messages and time.perf_counter() - heard_at < STALLED_S:
+    while len(delays) < offer.messages and time.perf_counter() - heard_at < STALLED_S:
         now = time.perf_counter()
-        if not waiting and made < messages:
-            due = messages if not rate_per_s else int((now - started_at) * rate_per_s) + 1
-            count = min(AT_ONCE, messages - made, due - made)
+        if not waiting:
+            due = offer.messages if rate_per_s == inf else int((now - started_at) * rate_per_s) + 1
+            count = min(AT_ONCE, min(offer.messages, due, len(delays) + window) - made)
             if count > 0:
-                waiting = memoryview((head + STAMP.pack(now) + tail) * count)
+                waiting = memoryview((before + STAMP.pack(now) + tail) * count)
                 made += count
         if waiting:
             with suppress(BlockingIOError):
                 waiting = waiting[publisher.send(waiting) :]
-        for key, _ in selector.select(0.001):
-            if key.fileobj is subscriber:
-                heard += subscriber.recv(READ_BYTES)
-                whole = len(heard) // size
-                now = time.perf_counter()
-                for number in range(whole):
-                    at = number * size + size - payload_bytes
-                    delays.append(now - STAMP.unpack_from(heard, at)[0])
-                received, heard, heard_at = received + whole, heard[whole * size :], now
-    seconds = heard_at - started_at
+        if selector.select(0.0005):
+            heard += subscriber.recv(READ_BYTES)
+            heard_at, at = time.perf_counter(), 0
+            while len(heard) - at >= size:
+                if heard.startswith(NATS_PING, at):
+                    at += len(NATS_PING)
+                    subscriber.sendall(NATS_PONG)
+                    continue
+                delays.append(heard_at - STAMP.unpack_from(heard, at + len(before_heard))[0])
+                at += size
+            heard = heard[at:]
+    return _summary(delays, offer, heard_at - started_at)
+
+
+def _summary(delays: list[float], offer: Offer, seconds: float) -> dict:
     delays.sort()
-    p50, p99 = (delays[int(len(delays) * part)] for part in (0.5, 0.99)) if delays else (0.0, 0.0)
-    lost = messages - received
-    return {"per_s": received / seconds, "lost": lost, "p50_ms": p50 * 1e3, "p99_ms": p99 * 1e3}
+    found = {"per_s": len(delays) / seconds, "lost": offer.messages - len(delays)}
+    for name, part in PARTS.items():
+        found[name] = delays[int(len(delays) * part)] * 1e3 if delays else inf
+    return found
 
 
-def _until_heard(publisher: socket.socket, subscriber: socket.socket, payload_bytes: int) -> None:
+def _until_heard(clients: Clients, payload_bytes: int) -> None:
     """The far subscription takes a moment to be known: speak until it is, then be still."""
-    packet = encode(Publish(TOPIC, bytes(payload_bytes)), MQTT_3_1_1)
-    sent = received = 0
+    publisher, subscriber, before, before_heard, after = clients
+    size, sent, received = len(before_heard) + payload_bytes + len(after), 0, 0
     last_at = time.perf_counter()
     while received < sent or not received:
         if not received:
-            publisher.sendall(packet)
+            publisher.sendall(before + bytes(payload_bytes) + after)
             sent += 1
         time.sleep(0.05)
         try:
-            received += len(subscriber.recv(READ_BYTES)) // len(packet)
+            received += len(subscriber.recv(READ_BYTES)) // size
             last_at = time.perf_counter()
         except BlockingIOError:
             if received and time.perf_counter() - last_at > 1.0:
@@ -85,5 +139,7 @@ def _until_heard(publisher: socket.socket, subscriber: socket.socket, payload_by
 
 
 if __name__ == "__main__":
-    near, far, *rest = map(int, sys.argv[1:])
-    print(json.dumps(load((near, far), *rest)))
+    language, near, far, *rest = sys.argv[1:]
+    offer = Offer(*map(int, rest))
+    clients = nats_clients if language == "nats" else mqtt_clients
+    print(json.dumps(load(clients(int(near), int(far), offer.payload_bytes), offer)))

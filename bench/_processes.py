@@ -25,6 +25,12 @@ def family_cpu_s() -> float:
     return sum(spent[process] for process in _family()) / TICKS_PER_S
 
 
+def cpu_s(process: int) -> float:
+    """Seconds of processors that one other process has taken so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / TICKS_PER_S
+
+
 @contextmanager
 def peak_memory() -> Iterator[Peak]:
     """How much memory the family had at most meanwhile; what processes share counts once."""

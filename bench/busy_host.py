@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from _brokers import free_port, running
 from _report import Line, line, run
-from mqtt import PAYLOAD_BYTES, _free_port, _process
-from overlay import LOAD, Ports
+from overlay import LOAD, PAYLOAD_BYTES
 
 from tidings.traces.headline import read_tables
 
@@ -31,6 +31,7 @@ NAMES = ("a", "b", "c")  # the publisher is at the first, the subscriber at the 
 SETTLE_S = 3.0  # every link has been measured
 FLUSH_S = 1.5  # longer than a broker keeps rows to itself
 Span = tuple[float, float]  # of wall-clock time
+Ports = tuple[int, int]  # where the publisher connects, and the subscriber
 
 
 def measured(quick: bool) -> list[Line]:
@@ -96,7 +97,7 @@ def copies(tables: dict, span: Span) -> dict:
 def loaded(ports: Ports, messages: int, rate_per_s: int) -> Span:
     """From when to when it took; what belongs to the generator's own beginning is little."""
     began_at = time.time()
-    arguments = map(str, (*ports, messages, PAYLOAD_BYTES, rate_per_s))
+    arguments = map(str, ("mqtt", *ports, messages, PAYLOAD_BYTES, rate_per_s, 0))
     done = subprocess.run(
         [sys.executable, str(LOAD), *arguments], check=True, capture_output=True, timeout=300
     )
@@ -121,7 +122,7 @@ def burning(count: int) -> Iterator[None]:
 @contextmanager
 def triangle(strategy: str, folder: Path) -> Iterator[Ports]:
     """Three brokers, every pair linked."""
-    mqtt, links = ({name: _free_port() for name in NAMES} for _ in range(2))
+    mqtt, links = ({name: free_port() for name in NAMES} for _ in range(2))
     with ExitStack() as stack:
         for name in NAMES:
             text = f'name = "{name}"\nmqtt_port = {mqtt[name]}\nlink_port = {links[name]}\n'
@@ -132,7 +133,7 @@ def triangle(strategy: str, folder: Path) -> Iterator[Ports]:
             config = folder / f"{name}.toml"
             config.write_text(text + f'[broker]\nstrategy = "{strategy}"\ntrace = "hops"\n')
             command = [sys.executable, "-m", "tidings", "broker", str(config)]
-            stack.enter_context(_process(command, mqtt[name]))
+            stack.enter_context(running(command, mqtt[name]))
         yield mqtt[NAMES[0]], mqtt[NAMES[-1]]
 
 

@@ -1,9 +1,17 @@
-"""What does a hop between brokers lose and cost, beside a Mosquitto bridge?
+"""What do hops between brokers carry, lose and cost, beside Mosquitto's bridges and NATS's routes?
 
-QoS 0, 100-byte payload, MQTT 3.1.1; brokers are processes on loopback without emulated delay. A
-burst offers 100,000 messages as fast as sockets take them; the sustained load offers them at a
-steady rate. Every message that was offered and not delivered is counted as lost. Both overlays take
-the same load from the same generator in turn.
+QoS 0, 100-byte payload; brokers are processes in a row on loopback, without emulated delay. All
+take the same loads from the same generator, in turn, and in several rounds, of which the median
+counts: machines are shared, and one slow second of one of them says nothing.
+
+windowed    as many as get through while at most 4,000 are under way
+burst       100,000 as fast as sockets take them; what never arrives is lost
+at a rate   the delay from the publisher's socket to the subscriber's: half, 99 % and 99.9 % of all
+            messages are quicker; what it cost the busiest broker's processor for each message
+
+The first number of a line is that of hops, the ratio is to the bridge over as many of them. A
+chain of NATS servers is made of leaf nodes, as one cluster never forwards twice. Peers come from
+the system (Debian: `mosquitto`, `nats-server`).
 """
 
 from __future__ import annotations
@@ -15,64 +23,117 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
+from _brokers import MOSQUITTO_SETTINGS, free_port, program, running
+from _processes import cpu_s
 from _report import Line, line, run
-from mqtt import PAYLOAD_BYTES, _free_port, _mosquitto, _process
 
-MESSAGES = 100_000
-RATE_PER_S = 10_000
-SECONDS = 10
+PAYLOAD_BYTES = 100
+WINDOW = 4_000
+STRATEGIES = ("d-tree", "dcrd", "qos-path")
 LOAD = Path(__file__).parent / "_overlay_load.py"
-Ports = tuple[int, int]  # where the publisher connects, and the subscriber
+
+
+class Chain(NamedTuple):
+    """Brokers in a row that run: a publisher is at the first, a subscriber at the last."""
+
+    language: str
+    near: int
+    far: int
+    processes: list[int]
+
+
+class Plan(NamedTuple):
+    hops: tuple[int, ...] = (1, 2, 3)
+    rounds: int = 3
+    messages: int = 100_000
+    rates_per_s: tuple[int, ...] = (2_000, 5_000, 10_000, 20_000, 40_000)
+    seconds: int = 3
+
+
+QUICK = Plan(hops=(1,), rounds=1, messages=20_000, rates_per_s=(2_000, 20_000), seconds=1)
 
 
 def measured(quick: bool) -> list[Line]:
-    if not (mosquitto := _mosquitto()):
-        sys.exit("mosquitto is not installed; on Debian and Ubuntu: apt-get install mosquitto")
-    messages, seconds = (MESSAGES // 5, SECONDS // 5) if quick else (MESSAGES, SECONDS)
+    plan = QUICK if quick else Plan()
+    kinds = {
+        "bridge": bridged,
+        "nats": leaves,
+        **{name: partial(ours, name) for name in STRATEGIES},
+    }
+    lines = list[Line]()
     with tempfile.TemporaryDirectory() as name:
-        folder, lines = Path(name), list[Line]()
-        with bridged(mosquitto, folder) as ports:
-            burst, steady = loads(ports, messages, seconds)
-        for strategy, brokers in (("d-tree", 2), ("dcrd", 2), ("d-tree", 3)):
-            with chained(strategy, brokers, folder) as ports:
-                ours = loads(ports, messages, seconds)
-            hops = f"{brokers - 1} {'hop' if brokers == 2 else 'hops'}"
-            kinds = (f"burst of {messages:,}", f"{RATE_PER_S:,}/s for {seconds} s")
-            for kind, found, peer in zip(kinds, ours, (burst, steady), strict=True):
-                lines.append(_line(f"{strategy}, {hops}, {kind}", found, peer))
-        return lines
+        for hops in plan.hops:
+            found: dict[str, list[dict[str, dict]]] = {kind: [] for kind in kinds}
+            for _ in range(plan.rounds):
+                for kind, started in kinds.items():
+                    with started(hops + 1, Path(name)) as chain:
+                        found[kind].append(loads(chain, plan))
+            results = {kind: _medians(rounds) for kind, rounds in found.items()}
+            for kind in kinds:
+                lines += _lines(f"{hops}, {kind}", results[kind], results["bridge"])
+    return lines
 
 
-def _line(name: str, found: dict, peer: dict) -> Line:
-    notes = [
-        f"lost {found['lost']:,} (Mosquitto {peer['lost']:,}); delay median {found['p50_ms']:.1f}, "
-        f"99 % {found['p99_ms']:.1f} ms (Mosquitto {peer['p50_ms']:.1f}, {peer['p99_ms']:.1f})"
-    ]
-    ratio = found["per_s"] / peer["per_s"]
-    return line(name, found["per_s"], "messages/s", peer["per_s"], ratio, notes=notes, **found)
+def loads(chain: Chain, plan: Plan) -> dict[str, dict]:
+    """What came of each load, by its name."""
+    found = {"windowed": loaded(chain, plan.messages, window=WINDOW)}
+    found[f"burst of {plan.messages:,}"] = loaded(chain, plan.messages)
+    for rate_per_s in plan.rates_per_s:
+        found[f"{rate_per_s:,}/s"] = loaded(chain, rate_per_s * plan.seconds, rate_per_s)
+    return found
 
 
-def loads(ports: Ports, messages: int, seconds: int) -> tuple[dict, dict]:
-    """The burst, and the sustained load."""
-    return loaded(ports, messages, 0), loaded(ports, RATE_PER_S * seconds, RATE_PER_S)
+def loaded(chain: Chain, messages: int, rate_per_s: int = 0, window: int = 0) -> dict:
+    arguments = map(str, (*chain[:3], messages, PAYLOAD_BYTES, rate_per_s, window))
+    before = [cpu_s(process) for process in chain.processes]
+    command = [sys.executable, str(LOAD), *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=300)
+    spent = [cpu_s(process) - was for process, was in zip(chain.processes, before, strict=True)]
+    return {**json.loads(done.stdout), "cpu_us": max(spent) / messages * 1e6}
 
 
-def loaded(ports: Ports, messages: int, rate_per_s: int) -> dict:
-    arguments = map(str, (*ports, messages, PAYLOAD_BYTES, rate_per_s))
-    done = subprocess.run(
-        [sys.executable, str(LOAD), *arguments], check=True, capture_output=True, timeout=300
+def _medians(rounds: list[dict[str, dict]]) -> dict[str, dict]:
+    """Of each figure; but every message that was ever lost counts."""
+    return {
+        load: {
+            figure: (sum if figure == "lost" else median)([each[load][figure] for each in rounds])
+            for figure in rounds[0][load]
+        }
+        for load in rounds[0]
+    }
+
+
+def _lines(name: str, results: dict[str, dict], bridge: dict[str, dict]) -> Iterator[Line]:
+    for load, found in results.items():
+        figure, unit = ("p99_ms", "ms, 99 %") if load.endswith("/s") else ("per_s", "messages/s")
+        value, baseline = found[figure], bridge[load][figure]
+        more = {**found, "notes": [_told(found)]}
+        yield line(f"{name}, {load}", value, unit, baseline, value / baseline, **more)
+
+
+def _told(found: dict) -> str:
+    return (
+        f"{found['per_s']:,.0f}/s, {found['lost']:,} lost; 50 % {found['p50_ms']:.2f}, "
+        f"99 % {found['p99_ms']:.2f}, 99.9 % {found['p999_ms']:.2f} ms; "
+        f"{found['cpu_us']:.0f} us of the busiest"
     )
-    return json.loads(done.stdout)
+
+
+# ---- chains of brokers
 
 
 @contextmanager
-def chained(strategy: str, brokers: int, folder: Path) -> Iterator[Ports]:
-    """Brokers in a row, each linked with the next."""
+def ours(strategy: str, brokers: int, folder: Path) -> Iterator[Chain]:
+    """Each linked with the next."""
     names = [f"b{number}" for number in range(brokers)]
-    mqtt, links = ({name: _free_port() for name in names} for _ in range(2))
+    mqtt, links = ({name: free_port() for name in names} for _ in range(2))
     with ExitStack() as stack:
+        processes = list[int]()
         for number, name in enumerate(names):
             beside = [*names[max(0, number - 1) : number], *names[number + 1 : number + 2]]
             text = f'name = "{name}"\nmqtt_port = {mqtt[name]}\nlink_port = {links[name]}\n'
@@ -82,25 +143,45 @@ def chained(strategy: str, brokers: int, folder: Path) -> Iterator[Ports]:
             config = folder / f"{name}.toml"
             config.write_text(text + f'[broker]\nstrategy = "{strategy}"\n')
             command = [sys.executable, "-m", "tidings", "broker", str(config)]
-            stack.enter_context(_process(command, mqtt[name]))
-        yield mqtt[names[0]], mqtt[names[-1]]
+            processes.append(stack.enter_context(running(command, mqtt[name])))
+        yield Chain("mqtt", mqtt[names[0]], mqtt[names[-1]], processes)
     shutil.rmtree(folder / "traces", ignore_errors=True)
 
 
 @contextmanager
-def bridged(mosquitto: str, folder: Path) -> Iterator[Ports]:
-    """Two brokers, the first of which hands everything to the second."""
-    near, far = _free_port(), _free_port()
-    common = "allow_anonymous true\nlog_type none\nset_tcp_nodelay true\n"
-    common += "max_queued_messages 0\nmax_queued_bytes 0\n"
-    (folder / "far.conf").write_text(f"listener {far} 127.0.0.1\n{common}")
-    bridge = f"connection b\naddress 127.0.0.1:{far}\ntopic # out 0\n"
-    (folder / "near.conf").write_text(f"listener {near} 127.0.0.1\n{common}{bridge}")
-    with (
-        _process([mosquitto, "-c", str(folder / "far.conf")], far),
-        _process([mosquitto, "-c", str(folder / "near.conf")], near),
-    ):
-        yield near, far
+def bridged(brokers: int, folder: Path) -> Iterator[Chain]:
+    """Each hands everything to the next; the last starts first."""
+    ports, processes = [free_port() for _ in range(brokers)], list[int]()
+    with ExitStack() as stack:
+        for number, port in reversed(list(enumerate(ports))):
+            text = f"listener {port} 127.0.0.1\n{MOSQUITTO_SETTINGS}"
+            if number + 1 < brokers:
+                text += f"connection b{number}\naddress 127.0.0.1:{ports[number + 1]}\n"
+                text += "topic # out 0\n"
+            config = folder / f"bridge{number}.conf"
+            config.write_text(text)
+            command = [program("mosquitto"), "-c", str(config)]
+            processes.append(stack.enter_context(running(command, port)))
+        yield Chain("mqtt", ports[0], ports[-1], processes)
+
+
+@contextmanager
+def leaves(brokers: int, folder: Path) -> Iterator[Chain]:
+    """Each is a leaf of the next."""
+    ports, hubs = ([free_port() for _ in range(brokers)] for _ in range(2))
+    processes = list[int]()
+    with ExitStack() as stack:
+        for number, port in reversed(list(enumerate(ports))):
+            remote = ""
+            if number + 1 < brokers:
+                remote = f'remotes [{{url: "nats://127.0.0.1:{hubs[number + 1]}"}}]'
+            text = f'server_name n{number}\nlisten "127.0.0.1:{port}"\n'
+            text += f'leafnodes {{ listen "127.0.0.1:{hubs[number]}"\n{remote} }}\n'
+            config = folder / f"nats{number}.conf"
+            config.write_text(text)
+            command = [program("nats-server"), "-c", str(config)]
+            processes.append(stack.enter_context(running(command, port)))
+        yield Chain("nats", ports[0], ports[-1], processes)
 
 
 if __name__ == "__main__":
