@@ -10,7 +10,7 @@ from tidings.core.errors import WireError
 
 
 def test_a_frame_is_four_bytes_of_length_and_a_tagged_array() -> None:
-    assert encode(Ack(7)) == b"\x00\x00\x00\x04" + b"\x92\xa1A\x07"
+    assert encode(Ack((7,))) == b"\x00\x00\x00\x05" + b"\x92\xa1A\x91\x07"
 
 
 def test_infinite_deadlines_survive_the_wire() -> None:
@@ -19,7 +19,7 @@ def test_infinite_deadlines_survive_the_wire() -> None:
 
 
 def test_many_frames_of_one_read_come_out_in_order() -> None:
-    frames = [Hello("b1"), Probe(1), Ack(2), Probe(3)]
+    frames = [Hello("b1"), Probe(1), Ack((2,)), Probe(3)]
     assert Decoder().feed(b"".join(map(encode, frames))) == frames
 
 

@@ -34,7 +34,7 @@ def test_receipt_is_acknowledged_before_anything_else_happens() -> None:
     broker = a_broker("b2", ["b1", "b3"], [a_subscription("b3")])
     effects = broker.receive("b1", a_data(5, a_message(), "b3"), START)
     assert isinstance(effects[0], Send)
-    assert (effects[0].neighbour, effects[0].frame) == ("b1", Ack(5))
+    assert (effects[0].neighbour, effects[0].frame) == ("b1", Ack((5,)))
     [(neighbour, data)] = sends(effects)
     assert neighbour == "b3"
     assert data.envelope.path == ("b1", "b2")
@@ -92,7 +92,7 @@ def test_a_repeat_of_a_transmission_is_acknowledged_again_but_discarded() -> Non
     data = a_data(5, a_message(), "b2", "b3")
     broker.receive("b1", data, START)
     effects = broker.receive("b1", data, START + 0.1)
-    assert [e.frame for e in effects if isinstance(e, Send)] == [Ack(5)]
+    assert [e.frame for e in effects if isinstance(e, Send)] == [Ack((5,))]
     assert len(effects) == 1
 
 
@@ -123,7 +123,7 @@ def test_an_acknowledgement_that_comes_too_late_is_nobodys_business() -> None:
     effects = broker.publish(a_message(), START)
     broker.tick(START + 1.0)
     assert acknowledge(broker, effects, START + 1.1) == []
-    assert broker.receive("b2", Ack(999), START + 1.2) == []
+    assert broker.receive("b2", Ack((999,)), START + 1.2) == []
 
 
 # ---- copies
@@ -165,7 +165,7 @@ def test_a_broker_serves_its_own_and_passes_on_what_it_owes_to_others() -> None:
 def test_a_copy_that_owes_nothing_to_anybody_ends_here() -> None:
     broker = a_broker("b2", ["b1", "b3"])
     effects = broker.receive("b1", a_data(5, a_message(), strategy="d-tree"), START)
-    assert [e.frame for e in effects if isinstance(e, Send)] == [Ack(5)]
+    assert [e.frame for e in effects if isinstance(e, Send)] == [Ack((5,))]
     assert not rows(effects, Dropped)
 
 

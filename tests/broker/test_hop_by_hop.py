@@ -33,7 +33,7 @@ def a_source() -> tuple[Broker, Broker]:
         wish = a_subscription(home, topic=home)
         b1.receive(via, Interests(number, home, 1, 0, 1, (wish,), ()), 0.1)
     for neighbour, frame in sends(b1.tick(0.2), (Links, Gossip)):
-        b1.receive(neighbour, Ack(frame.transmission), 0.21)
+        b1.receive(neighbour, Ack((frame.transmission,)), 0.21)
     return b1, b2
 
 

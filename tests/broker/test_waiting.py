@@ -436,7 +436,7 @@ def test_a_broker_refuses_what_an_earlier_incarnation_may_have_delivered(
     effects = broker.receive("b1", replace(frame, envelope=envelope), START + 1.0)
     assert bool(deliveries(effects)) == taken
     assert [row.reason for row in rows(effects, Dropped)] == ([] if taken else ["broker-failed"])
-    assert [frame for _, frame in sends(effects, Ack)] == [Ack(7)]  # so that nobody tries again
+    assert [frame for _, frame in sends(effects, Ack)] == [Ack((7,))]  # so that nobody tries again
     younger = replace(envelope, message=a_message(id=6), age_s=0.5)
     effects = broker.receive("b1", Data(8, younger), START + 1.0)
     assert [effect.message.id for effect in deliveries(effects)] == [6]

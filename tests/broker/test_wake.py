@@ -39,7 +39,7 @@ def test_no_timer_is_ever_due_before_the_broker_wants_to_be_woken(
             case "publish":
                 effects += broker.publish(a_message(), now)
             case "ack" if waiting and not isinstance(waiting[0], Probe):
-                effects += broker.receive("b2", Ack(waiting.pop(0).transmission), now)
+                effects += broker.receive("b2", Ack((waiting.pop(0).transmission,)), now)
             case "echo" if waiting and isinstance(waiting[0], Probe):
                 effects += broker.receive("b2", Echo(waiting.pop(0).serial), now)
             case "lose" if waiting:

@@ -17,7 +17,7 @@ from tidings.live.mqtt.deliveries import Deliveries
 from tidings.live.store import MessageStore
 from tidings.traces.live_files import TraceFiles
 
-ANSWER: list[Effect] = [Send("a", Ack(1), 64, 1)]
+ANSWER: list[Effect] = [Send("a", Ack((1,)), 64, 1)]
 
 
 class Transport:

@@ -384,8 +384,8 @@ class Transport(asyncio.Transport):
         self._log.append("abort")
 
 
-KEPT: list[Effect] = [Store(a_parcel("c", message=SAID)), Send("a", Ack(1), 64, 1)]
-PASSED_ON: list[Effect] = [Send("a", Ack(2), 64, 1), Forget(7, ("c",))]
+KEPT: list[Effect] = [Store(a_parcel("c", message=SAID)), Send("a", Ack((1,)), 64, 1)]
+PASSED_ON: list[Effect] = [Send("a", Ack((2,)), 64, 1), Forget(7, ("c",))]
 
 
 def rounds(folder: Path, emulated: bool, full: bool, *effects: list[Effect]) -> Log:
@@ -426,7 +426,7 @@ def test_a_round_is_on_the_disk_before_anything_of_it_leaves(
 def test_a_round_that_stores_nothing_does_not_wait_for_the_disk(
     tmp_path: Path, emulated: bool
 ) -> None:
-    log = rounds(tmp_path, emulated, False, KEPT, PASSED_ON, [Send("a", Ack(3), 64, 1)])
+    log = rounds(tmp_path, emulated, False, KEPT, PASSED_ON, [Send("a", Ack((3,)), 64, 1)])
     assert log == ["commit", "write", "write", "write", "close", "commit"]
 
 

@@ -111,7 +111,7 @@ def acknowledge(broker: Broker, effects: Iterable[Effect], now: float) -> list[E
     """The neighbours acknowledge all that the broker said."""
     answers: list[Effect] = []
     for neighbour, frame in sends(effects, (Data, Interests, Links, Pull)):
-        answers += broker.receive(neighbour, Ack(frame.transmission), now)
+        answers += broker.receive(neighbour, Ack((frame.transmission,)), now)
     return answers
 
 

@@ -177,26 +177,37 @@ class Broker:
 
     def receive(self, neighbour: str, frame: Frame, now: float) -> list[Effect]:
         """A frame has come in from a neighbour."""
+        return self.receive_all(neighbour, (frame,), now)
+
+    def receive_all(self, neighbour: str, frames: Iterable[Frame], now: float) -> list[Effect]:
+        """Frames have come in from a neighbour together. The messages among them are acknowledged
+        by one frame, after those are stored that must be; then they go on."""
         link = self._links[neighbour]
         effects: list[Effect] = []
         link.heard_at = now
         if not link.up:
             self._upkeep.heard(link, now, effects)
-        match frame:
-            case Ack():
-                sample_s = self._transmitter.acknowledged(link, frame.transmission, now, effects)
-                if sample_s is not None:
-                    self._upkeep.measured(link, sample_s, now)
-            case Data():
-                self._data(link, frame, now, effects)
-            case Probe() | Echo():
-                self._upkeep.receive(link, frame, now, effects)
-            case Interests() | Links() | Pull() | Gossip():
-                self._exchange.receive(link, frame, now, effects)
-                if type(frame) is Interests:
-                    self._late_takers.heard(now, self._interests.restarts)
-            case _:
-                assert_never(frame)
+        answers, onward = list[int](), list[Parcel]()
+        for frame in frames:
+            match frame:
+                case Ack():
+                    answered = self._transmitter.acknowledged(link, frame, now, effects)
+                    if answered is not None:
+                        self._upkeep.measured(link, *answered, now)
+                case Data():
+                    self._data(link, frame, now, answers, onward, effects)
+                case Probe() | Echo():
+                    self._upkeep.receive(link, frame, now, effects)
+                case Interests() | Links() | Pull() | Gossip():
+                    self._exchange.receive(link, frame, now, effects)
+                    if type(frame) is Interests:
+                        self._late_takers.heard(now, self._interests.restarts)
+                case _:
+                    assert_never(frame)
+        if answers:
+            self._transmitter.acknowledge(link, tuple(answers), effects)
+        for parcel in onward:
+            self._forward(parcel, now, effects)
         return effects
 
     def link_up(self, neighbour: str, now: float) -> list[Effect]:
@@ -279,11 +290,20 @@ class Broker:
 
     # ---- the straight line
 
-    def _data(self, link: LinkEnd, frame: Data, now: float, effects: list[Effect]) -> None:
+    def _data(
+        self,
+        link: LinkEnd,
+        frame: Data,
+        now: float,
+        answers: list[int],
+        onward: list[Parcel],
+        effects: list[Effect],
+    ) -> None:
+        """Deliver what is for here; what is not goes `onward`."""
         if frame.envelope.durable and self._held_bytes() >= self.settings.waiting_bytes:
             return  # without an answer, the neighbour keeps it
+        answers.append(frame.transmission)
         if link.seen.repeated(frame.transmission, now):
-            self._transmitter.send(link, Ack(frame.transmission), effects)
             link.count(DISCARDED, CONTROL_BYTES)
             return
         envelope = frame.envelope
@@ -307,14 +327,11 @@ class Broker:
                         self._late_takers.receive(mine, wanted.local_ids, now, effects)
                 owed = tuple([other for other in owed if other is not destination])
                 break
-        if not owed:
-            self._transmitter.send(link, Ack(frame.transmission), effects)
-            return
-        parcel = envelope.received(self.name, owed, born_at, size_bytes)
-        if envelope.durable:
-            effects.append(Store(parcel))
-        self._transmitter.send(link, Ack(frame.transmission), effects)
-        self._forward(parcel, now, effects)
+        if owed:
+            parcel = envelope.received(self.name, owed, born_at, size_bytes)
+            if envelope.durable:
+                effects.append(Store(parcel))
+            onward.append(parcel)
 
     def _deliver(
         self,

@@ -18,6 +18,7 @@ from tidings.core.ranges import Whole
 from tidings.core.trace import CARRIED_KINDS
 
 CONTROL_BYTES = 64  # nominal size of a frame that carries neither a message nor gossip
+ANSWER_BYTES = 8  # nominal size of each answer in an acknowledgement, beside the first
 MAX_PARTS = 65_536  # of one update; what a peer may make us wait for has an end
 
 
@@ -33,7 +34,9 @@ class Data(Struct, frozen=True, array_like=True, tag="D", gc=False):
 
 
 class Ack(Struct, frozen=True, array_like=True, tag="A", gc=False):
-    transmission: Whole
+    """Answers all that came in together."""
+
+    transmissions: tuple[Whole, ...]
 
 
 class Probe(Struct, frozen=True, array_like=True, tag="P", gc=False):
@@ -108,3 +111,8 @@ COUNTED_AS: dict[type[Frame], int] = {
 def control_bytes(frame: ControlFrame) -> int:
     """Nominal size."""
     return HEADER_BYTES + len(frame.news) if type(frame) is Gossip else CONTROL_BYTES
+
+
+def ack_bytes(answers: int) -> int:
+    """Nominal size of an acknowledgement."""
+    return CONTROL_BYTES + ANSWER_BYTES * (answers - 1)

@@ -165,7 +165,7 @@ def test_a_control_frame_repeated_for_want_of_an_answer_is_applied_once() -> Non
     second = broker.receive("b1", update, START + 0.1)
     assert [to for to, _ in sends(first, Interests)] == ["b3"]
     assert not sends(second, Interests)
-    assert [frame for _, frame in sends(second, Ack)] == [Ack(update.transmission)]
+    assert [frame for _, frame in sends(second, Ack)] == [Ack((update.transmission,))]
 
 
 def test_a_gap_is_healed_by_asking_for_the_whole() -> None:

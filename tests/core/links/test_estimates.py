@@ -197,6 +197,18 @@ def test_a_link_that_has_become_longer_is_believed_when_the_window_has_passed() 
     assert known_delay_s(meter) == pytest.approx(0.100, rel=0.05)
 
 
+def test_of_answers_to_what_left_apart_the_last_tells_the_delay_and_the_first_the_timeout() -> None:
+    """One that is busy reads many frames at once: the first has waited for that, the last not."""
+    meter, first, last = (LinkMeter(PATIENT, None) for _ in range(3))
+    for number in range(50):
+        now = number * 0.05
+        meter.answered(0.080, 0.0, now, shortest_s=0.010)
+        first.answered(0.080, 0.0, now)
+        last.answered(0.010, 0.0, now)
+    assert known_delay_s(meter) == known_delay_s(last) == pytest.approx(0.005)
+    assert meter.timeout_s == first.timeout_s
+
+
 def test_answers_that_come_together_are_one_sample() -> None:
     meter = LinkMeter(PATIENT, None)
     for number in range(10):

@@ -171,7 +171,7 @@ def test_control_frames_cost_no_credit() -> None:
         wire.connected(Transport())  # type: ignore[arg-type]
         wire.open()
         for number in range(10_000):
-            wire.send(Send("n2", Ack(number), 64, 1), 0.0)
+            wire.send(Send("n2", Ack((number,)), 64, 1), 0.0)
         wire.flush()
         await asyncio.sleep(0)
         assert rooms == [HIGH_WATER_BYTES]

@@ -67,7 +67,7 @@ class Impostor:
 
     def was_heard(self) -> bool:
         """All that it reported is acknowledged."""
-        return Ack(self._version) in self.heard
+        return Ack((self._version,)) in self.heard
 
     def was_shown_out(self) -> bool:
         return not self._thread.is_alive()
@@ -91,7 +91,7 @@ class Impostor:
             case Probe():
                 self.say(Echo(frame.serial))
             case Data() | Interests() | Links() | Pull() | Gossip():
-                self.say(Ack(frame.transmission))
+                self.say(Ack((frame.transmission,)))
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from tidings.broker.effects import Effect, Warn
 from tidings.broker.frames import (
     CONTROL_BYTES,
     DISCARDED,
-    Ack,
     ControlFrame,
     Gossip,
     Interests,
@@ -67,7 +66,7 @@ class Exchange:
     def receive(
         self, link: LinkEnd, frame: ControlFrame, now: float, effects: list[Effect]
     ) -> None:
-        self._transmitter.send(link, Ack(frame.transmission), effects)
+        self._transmitter.acknowledge(link, (frame.transmission,), effects)
         if link.seen.repeated(frame.transmission, now):
             link.count(DISCARDED, CONTROL_BYTES)
             return

@@ -78,7 +78,8 @@ class Upkeep:
             return
         self._plan()
         link.meter.probed(answered=True)
-        self.measured(link, link.meter.unburdened(round_trip_s, 0, now), now)
+        sample_s = link.meter.unburdened(round_trip_s, 0, now)
+        self.measured(link, sample_s, sample_s, now)
         if self._hops:
             effects.append(Record(Probed(now, self._me, link.neighbour, round_trip_s)))
         self._return(link, now, effects)
@@ -87,7 +88,8 @@ class Upkeep:
         """What is told by the answer to the only question since a neighbour was last heard."""
         asked_at = self._silences.asked_once_at(link)
         if echo.serial == QUESTION.serial and asked_at is not None:
-            self.measured(link, link.meter.unburdened(now - asked_at, 0, now), now)
+            sample_s = link.meter.unburdened(now - asked_at, 0, now)
+            self.measured(link, sample_s, sample_s, now)
 
     def heard(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         """Something has come in over a link that counts as down."""
@@ -104,12 +106,12 @@ class Upkeep:
             self._turn(link, True, now, effects)
             self.exchange.introduce(link, now, effects)
 
-    def measured(self, link: LinkEnd, round_trip_s: float, now: float) -> None:
-        """Learn from an answer. A link of which nothing was known is news to the overlay, and one
-        that differs from what was advertised is urgent: messages still choose it for what it was.
-        """
+    def measured(self, link: LinkEnd, longest_s: float, shortest_s: float, now: float) -> None:
+        """Learn from the round trips of what was answered together. A link of which nothing was
+        known is news to the overlay, and one that differs from what was advertised is urgent:
+        messages still choose it for what it was."""
         unknown = not link.known
-        link.meter.answered(round_trip_s, self._transmitter.lag.s, now)
+        link.meter.answered(longest_s, self._transmitter.lag.s, now, shortest_s)
         link.remeasure()
         if unknown:
             self.exchange.share_soon(now)

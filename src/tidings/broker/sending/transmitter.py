@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tidings.broker.control.link_state import aged
 from tidings.broker.effects import Effect, Forget, Send
 from tidings.broker.frames import (
+    ACK,
     CONTROL_BYTES,
     COUNTED_AS,
     DATA,
@@ -25,6 +26,7 @@ from tidings.broker.frames import (
     Echo,
     Links,
     Probe,
+    ack_bytes,
     control_bytes,
 )
 from tidings.broker.records import acknowledged, forwarded, let_go
@@ -38,6 +40,8 @@ from tidings.core.trace import Reason
 
 INCARNATIONS = 1 << 31  # whose transmission ids differ
 CONTROL_BACKOFF_LIMIT = 6  # a control frame is repeated at most 2^6 timeouts apart
+
+_Trip = tuple[float, int]  # seconds from leaving to the answer, and bytes
 
 
 class Transmitter:
@@ -59,10 +63,18 @@ class Transmitter:
 
     # ---- sending
 
-    def send(self, link: LinkEnd, frame: Ack | Probe | Echo, effects: list[Effect]) -> None:
+    def send(self, link: LinkEnd, frame: Probe | Echo, effects: list[Effect]) -> None:
         """Send a frame that is not repeated."""
         link.count(COUNTED_AS[type(frame)], CONTROL_BYTES)
         effects.append(Send(link.neighbour, frame, CONTROL_BYTES, 1))
+
+    def acknowledge(
+        self, link: LinkEnd, transmissions: tuple[int, ...], effects: list[Effect]
+    ) -> None:
+        """Answer all of these by one frame."""
+        size_bytes = ack_bytes(len(transmissions))
+        link.count(ACK, size_bytes)
+        effects.append(Send(link.neighbour, Ack(transmissions), size_bytes, 1))
 
     def tell(self, link: LinkEnd, frame: ControlFrame, now: float, effects: list[Effect]) -> None:
         """Send a control frame that is repeated until it is acknowledged."""
@@ -139,46 +151,62 @@ class Transmitter:
     # ---- answers
 
     def acknowledged(
-        self, link: LinkEnd, transmission: int, now: float, effects: list[Effect]
-    ) -> float | None:
-        """An answer has come; the round trip it tells, if any (Karn: a repeat's tells none).
+        self, link: LinkEnd, ack: Ack, now: float, effects: list[Effect]
+    ) -> tuple[float, float] | None:
+        """Answers have come; the longest and the shortest round trip that they tell, if any.
 
-        So does one that comes too late: a timer that learned from punctual answers only would
-        never follow a link that has become slower, and would give up every parcel on it.
+        A repeat's tells none (Karn). An answer that comes too late does: a timer that learned from
+        punctual answers only would never follow a link that has become slower, and would give up
+        every parcel on it.
         """
-        pending = self._unanswered.answered(transmission, link.neighbour)
-        link.answered_at = now
-        if transmission > link.newest_answered:
-            link.newest_answered = transmission
-        if pending is None:
-            return self._late(link, transmission, now)
-        sample_s, parcel, round_trip_s = None, pending.parcel, now - pending.sent_at
-        size_bytes = pending.size_bytes if parcel is not None else 0
-        if self._measured and pending.attempt == 1:
-            sample_s = link.meter.unburdened(round_trip_s, size_bytes, now)
-        if parcel is not None:
-            link.unacknowledged_bytes -= size_bytes
-            if parcel.durable:
-                brokers = tuple(destination.broker for destination in parcel.destinations)
-                effects.append(Forget(parcel.message.id, brokers))
-            if self._hops:
-                effects.append(acknowledged(self._me, pending, now))
-        if link.outbox.size_bytes:
+        link.answered_at, awaited = now, len(self._unanswered)
+        told, carried = list[_Trip](), list[_Trip]()
+        for transmission in ack.transmissions:
+            if transmission > link.newest_answered:
+                link.newest_answered = transmission
+            pending = self._unanswered.answered(transmission, link.neighbour)
+            if pending is not None:
+                self._settle(link, pending, now, told, carried, effects)
+            elif transmission in link.given_up:
+                sent_at, size_bytes = link.given_up.pop(transmission)
+                told.append((now - sent_at, size_bytes))
+                carried.append(told[-1])
+        sample = self._sample(link, told, now) if told and self._measured else None
+        if link.outbox.size_bytes and len(self._unanswered) < awaited:
             self.pump(link, now, effects)
-        if self._measured and parcel is not None:
-            link.meter.carried(round_trip_s, size_bytes, link.outbox.size_bytes > 0, now)
+        if carried and self._measured:
+            link.meter.carried(carried, link.outbox.size_bytes > 0, now)
         if not self._unanswered:
             self.wake_at = inf
-        return sample_s
+        return sample
 
-    def _late(self, link: LinkEnd, transmission: int, now: float) -> float | None:
-        """An answer that nobody waits for any more."""
-        if transmission not in link.given_up:
-            return None
-        sent_at, size_bytes = link.given_up.pop(transmission)
-        sample_s = link.meter.unburdened(now - sent_at, size_bytes, now)
-        link.meter.carried(now - sent_at, size_bytes, link.outbox.size_bytes > 0, now)
-        return sample_s
+    def _settle(
+        self,
+        link: LinkEnd,
+        pending: Pending,
+        now: float,
+        told: list[_Trip],
+        carried: list[_Trip],
+        effects: list[Effect],
+    ) -> None:
+        """The neighbour answers for a parcel now, or has heard what it was told."""
+        parcel = pending.parcel
+        trip = now - pending.sent_at, pending.size_bytes if parcel is not None else 0
+        if pending.attempt == 1:
+            told.append(trip)
+        if parcel is None:
+            return
+        carried.append(trip)
+        link.unacknowledged_bytes -= pending.size_bytes
+        if parcel.durable:
+            brokers = tuple(destination.broker for destination in parcel.destinations)
+            effects.append(Forget(parcel.message.id, brokers))
+        if self._hops:
+            effects.append(acknowledged(self._me, pending, now))
+
+    def _sample(self, link: LinkEnd, told: list[_Trip], now: float) -> tuple[float, float]:
+        longest_s = link.meter.unburdened(*max(told), now)
+        return longest_s, longest_s if len(told) == 1 else link.meter.unburdened(*min(told), now)
 
     def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[LinkEnd, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""

@@ -22,6 +22,7 @@ they are, and a frame gets more time if more bytes are under way than were answe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from msgspec import Struct
@@ -151,19 +152,32 @@ class LinkMeter:
         elif not size_bytes and since_s > min(round_trip_s, APART_S):
             self._quiet_s += (round_trip_s - self._quiet_s) / 2
 
-    def carried(self, round_trip_s: float, size_bytes: int, waiting: bool, now: float) -> None:
-        """A message was acknowledged; `waiting`: others wait for the link."""
-        if size_bytes >= self._large_bytes:
-            self._large_bytes = size_bytes
-        else:
-            self._large_bytes += (size_bytes - self._large_bytes) / 8
-        most_s = round_trip_s - (self._quiet_s or 0.0)
-        self.pace.acknowledged(size_bytes, most_s, waiting, now)
+    def carried(self, trips: Sequence[tuple[float, int]], waiting: bool, now: float) -> None:
+        """Messages were acknowledged together: the round trip and the size of each. `waiting`:
+        others wait for the link."""
+        total_bytes = 0
+        for _, size_bytes in trips:
+            total_bytes += size_bytes
+            if size_bytes >= self._large_bytes:
+                self._large_bytes = size_bytes
+            else:
+                self._large_bytes += (size_bytes - self._large_bytes) / 8
+        longest_s, _ = max(trips)
+        most_s = longest_s - (self._quiet_s or 0.0)
+        self.pace.acknowledged(total_bytes, most_s, waiting, now)
 
-    def answered(self, round_trip_s: float, lag_s: float = 0.0, now: float = 0.0) -> None:
+    def answered(
+        self,
+        round_trip_s: float,
+        lag_s: float = 0.0,
+        now: float = 0.0,
+        shortest_s: float | None = None,
+    ) -> None:
         """A probe or an acknowledgement came back after this long, as `unburdened`, while timers
-        here were late by `lag_s`."""
-        weight, one_way_s = self._settings.delay_weight, self._calm(round_trip_s, lag_s, now) / 2
+        here were late by `lag_s`. Of what was answered together it is the longest round trip, and
+        `shortest_s` is the shortest: what left last, and waited least for the other end to read."""
+        calm_s = self._calm(round_trip_s if shortest_s is None else shortest_s, lag_s, now)
+        weight, one_way_s = self._settings.delay_weight, calm_s / 2
         if self._shortest is not None:
             together = 0.0 <= now - self._sampled_at < TOGETHER_S
             if together and round_trip_s <= self.timeout_s:
