@@ -65,7 +65,7 @@ def timed(scenario: Scenario) -> tuple[float, int]:
 def profile(scenario: Scenario) -> list[str]:
     """The functions that cost most by themselves, in parts of the whole."""
     profiler = cProfile.Profile()
-    profiler.runcall(simulate, scenario)
+    profiler.runcall(simulate, set_up(scenario))
     stats = pstats.Stats(profiler)
     whole = stats.total_tt  # type: ignore[attr-defined]
     entries = sorted(stats.stats.items(), key=lambda item: -item[1][2])  # type: ignore[attr-defined]

@@ -57,7 +57,7 @@ from tidings.core.cache import BoundedCache
 from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.memory import Memory
-from tidings.core.message import HEADER_BYTES, Message, Parcel, set_out
+from tidings.core.message import HEADER_BYTES, Envelope, Message, Parcel, set_out
 from tidings.core.message_ids import MessageIds
 from tidings.core.topic import matches
 from tidings.core.trace import Delivered, Dropped, Reason
@@ -187,7 +187,8 @@ class Broker:
         link.heard_at = now
         if not link.up:
             self._upkeep.heard(link, now, effects)
-        answers, onward = list[int](), list[Parcel]()
+        answers: list[int] = []
+        onward: list[Parcel] = []
         for frame in frames:
             match frame:
                 case Ack():
@@ -315,16 +316,7 @@ class Broker:
         born_at = now - envelope.age_s - link.delay_s - size_bytes * link.s_per_byte
         for destination in owed:
             if destination.broker == self.name:
-                if envelope.doubtful and born_at < self._began_at and not envelope.durable:
-                    # An earlier incarnation may have delivered it, and nobody remembers.
-                    lost = Dropped(now, self.name, message.id, Reason.BROKER_FAILED, (self.name,))
-                    effects.append(Record(lost))
-                elif not self._delivered.repeated(message.id, now):
-                    wanted = self._interests.wanted(message)
-                    self._deliver(message, wanted, born_at, len(envelope.path), now, effects)
-                    if envelope.durable:
-                        mine = envelope.received(self.name, (destination,), born_at, size_bytes)
-                        self._late_takers.receive(mine, wanted.local_ids, now, effects)
+                self._arrived(envelope, destination, born_at, size_bytes, now, effects)
                 owed = tuple([other for other in owed if other is not destination])
                 break
         if owed:
@@ -332,6 +324,28 @@ class Broker:
             if envelope.durable:
                 effects.append(Store(parcel))
             onward.append(parcel)
+
+    def _arrived(
+        self,
+        envelope: Envelope,
+        destination: Destination,
+        born_at: float,
+        size_bytes: int,
+        now: float,
+        effects: list[Effect],
+    ) -> None:
+        """A message is for clients of this broker, too."""
+        message = envelope.message
+        if envelope.doubtful and born_at < self._began_at and not envelope.durable:
+            # An earlier incarnation may have delivered it, and nobody remembers.
+            lost = Dropped(now, self.name, message.id, Reason.BROKER_FAILED, (self.name,))
+            effects.append(Record(lost))
+        elif not self._delivered.repeated(message.id, now):
+            wanted = self._interests.wanted(message)
+            self._deliver(message, wanted, born_at, len(envelope.path), now, effects)
+            if envelope.durable:
+                mine = envelope.received(self.name, (destination,), born_at, size_bytes)
+                self._late_takers.receive(mine, wanted.local_ids, now, effects)
 
     def _deliver(
         self,

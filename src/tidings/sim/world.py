@@ -241,7 +241,7 @@ class World:
 
     def _arrive(self, node: _Node, sender: str, frame: Frame, now: float) -> None:
         if node.alive:
-            self._carry_out(node, node.broker.receive(sender, frame, now), now)
+            self._carry_out(node, node.broker.receive_all(sender, (frame,), now), now)
 
     def _wake(self, node: _Node, _: object, __: object, now: float) -> None:
         if node.wake_at != now or not node.alive:

@@ -122,7 +122,7 @@ def test_what_left_only_just_now_took_no_longer_than_that() -> None:
     for _ in range(ENOUGH + 1):
         at += 0.050
         meter.unburdened(0.050, 5_000, at)
-        meter.carried([(0.050, 5_000)], True, at)
+        meter.carried([(0.050, 5_000, True)], True, at)
     assert meter.pace.s_per_byte == pytest.approx(8e-6)
 
 
@@ -134,7 +134,7 @@ def test_whatever_the_clock_does_the_estimate_is_a_number_from_zero(
     for size_bytes, step_s, waiting in story:
         now += step_s
         meter.answered(meter.unburdened(step_s, size_bytes, now))
-        meter.carried([(step_s, size_bytes)], waiting, now)
+        meter.carried([(step_s, size_bytes, True)], waiting, now)
         assert meter.estimate is not None
         for number in (meter.estimate.s_per_byte, meter.estimate.deviation_s_per_byte):
             assert 0.0 <= number < inf
@@ -205,8 +205,8 @@ def test_what_waited_behind_others_is_not_delay() -> None:
 def test_with_an_unknown_rate_a_larger_frame_is_waited_for_longer() -> None:
     meter = LinkMeter(MeterSettings(), None)
     meter.answered(0.010)
-    meter.carried([(0.010, 100)], False, 1.0)
+    meter.carried([(0.010, 100, True)], False, 1.0)
     assert meter.patience_s(100) == 0.0
     assert meter.timeout_s + meter.patience_s(50_000) > 0.4  # a link of 1 Mbit/s
-    meter.carried([(0.4, 50_000)], False, 2.0)
+    meter.carried([(0.4, 50_000, True)], False, 2.0)
     assert meter.patience_s(50_000) == 0.0, "its round trip is known"

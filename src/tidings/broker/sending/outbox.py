@@ -58,6 +58,8 @@ class Outbox:
 
     def full(self) -> bool:
         """Does it take no more?"""
+        if not self.size_bytes:  # nearly always, and asked for every copy
+            return False
         settings = self._settings
         return self.size_bytes >= settings.queue_bytes or len(self) >= settings.queue_parcels
 

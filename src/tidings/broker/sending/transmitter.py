@@ -34,6 +34,7 @@ from tidings.broker.sending.lag import Lag
 from tidings.broker.sending.link import LinkEnd
 from tidings.broker.sending.retransmission import Pending, Unanswered
 from tidings.broker.settings import Settings
+from tidings.core.links.estimates import LinkMeter
 from tidings.core.message import Parcel
 from tidings.core.message_ids import SERIAL_BITS
 from tidings.core.trace import Reason
@@ -41,7 +42,8 @@ from tidings.core.trace import Reason
 INCARNATIONS = 1 << 31  # whose transmission ids differ
 CONTROL_BACKOFF_LIMIT = 6  # a control frame is repeated at most 2^6 timeouts apart
 
-_Trip = tuple[float, int]  # seconds from leaving to the answer, and bytes
+# Seconds from leaving to the answer, bytes (0 for a control frame), whether it was sent once.
+_Trip = tuple[float, int, bool]
 
 
 class Transmitter:
@@ -102,7 +104,9 @@ class Transmitter:
             for lost in outbox.doomed(now):
                 reason = Reason.EXPIRED if lost.expires_at < now else Reason.UNLIKELY
                 let_go(self._me, lost, reason, lost.destinations, now, effects)
-        while link.room_bytes > 0 and link.unacknowledged_bytes < window_bytes:
+        while (
+            outbox.size_bytes and link.room_bytes > 0 and link.unacknowledged_bytes < window_bytes
+        ):
             parcel = outbox.pop(now)
             if parcel is None:
                 return
@@ -160,53 +164,41 @@ class Transmitter:
         every parcel on it.
         """
         link.answered_at, awaited = now, len(self._unanswered)
-        told, carried = list[_Trip](), list[_Trip]()
+        trips: list[_Trip] = []
         for transmission in ack.transmissions:
             if transmission > link.newest_answered:
                 link.newest_answered = transmission
             pending = self._unanswered.answered(transmission, link.neighbour)
-            if pending is not None:
-                self._settle(link, pending, now, told, carried, effects)
-            elif transmission in link.given_up:
-                sent_at, size_bytes = link.given_up.pop(transmission)
-                told.append((now - sent_at, size_bytes))
-                carried.append(told[-1])
-        sample = self._sample(link, told, now) if told and self._measured else None
-        if link.outbox.size_bytes and len(self._unanswered) < awaited:
+            if pending is None:
+                if transmission in link.given_up:
+                    sent_at, size_bytes = link.given_up.pop(transmission)
+                    trips.append((now - sent_at, size_bytes, True))
+                continue
+            size_bytes = 0
+            if pending.parcel is not None:
+                size_bytes = pending.size_bytes
+                self._handed_over(link, pending, pending.parcel, now, effects)
+            if self._measured:
+                trips.append((now - pending.sent_at, size_bytes, pending.attempt == 1))
+        sample = _sample(link.meter, trips, now) if trips else None
+        if len(self._unanswered) < awaited and link.outbox.size_bytes:
             self.pump(link, now, effects)
-        if carried and self._measured:
-            link.meter.carried(carried, link.outbox.size_bytes > 0, now)
+        if trips:
+            link.meter.carried(trips, link.outbox.size_bytes > 0, now)
         if not self._unanswered:
             self.wake_at = inf
         return sample
 
-    def _settle(
-        self,
-        link: LinkEnd,
-        pending: Pending,
-        now: float,
-        told: list[_Trip],
-        carried: list[_Trip],
-        effects: list[Effect],
+    def _handed_over(
+        self, link: LinkEnd, pending: Pending, parcel: Parcel, now: float, effects: list[Effect]
     ) -> None:
-        """The neighbour answers for a parcel now, or has heard what it was told."""
-        parcel = pending.parcel
-        trip = now - pending.sent_at, pending.size_bytes if parcel is not None else 0
-        if pending.attempt == 1:
-            told.append(trip)
-        if parcel is None:
-            return
-        carried.append(trip)
+        """The neighbour answers for a parcel now."""
         link.unacknowledged_bytes -= pending.size_bytes
         if parcel.durable:
             brokers = tuple(destination.broker for destination in parcel.destinations)
             effects.append(Forget(parcel.message.id, brokers))
         if self._hops:
             effects.append(acknowledged(self._me, pending, now))
-
-    def _sample(self, link: LinkEnd, told: list[_Trip], now: float) -> tuple[float, float]:
-        longest_s = link.meter.unburdened(*max(told), now)
-        return longest_s, longest_s if len(told) == 1 else link.meter.unburdened(*min(told), now)
 
     def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[LinkEnd, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""
@@ -277,3 +269,16 @@ class Transmitter:
         for link in self.links.values():
             yield from link.outbox
         yield from self._unanswered.parcels()
+
+
+def _sample(meter: LinkMeter, trips: list[_Trip], now: float) -> tuple[float, float] | None:
+    """The longest and the shortest round trip of what was sent once."""
+    told = [trip for trip in trips if trip[2]]
+    if not told:
+        return None
+    round_trip_s, size_bytes, _ = max(told)
+    longest_s = meter.unburdened(round_trip_s, size_bytes, now)
+    if len(told) == 1:
+        return longest_s, longest_s
+    round_trip_s, size_bytes, _ = min(told)
+    return longest_s, meter.unburdened(round_trip_s, size_bytes, now)

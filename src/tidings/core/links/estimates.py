@@ -22,7 +22,7 @@ they are, and a frame gets more time if more bytes are under way than were answe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from math import inf
 
 from msgspec import Struct
@@ -152,19 +152,21 @@ class LinkMeter:
         elif not size_bytes and since_s > min(round_trip_s, APART_S):
             self._quiet_s += (round_trip_s - self._quiet_s) / 2
 
-    def carried(self, trips: Sequence[tuple[float, int]], waiting: bool, now: float) -> None:
-        """Messages were acknowledged together: the round trip and the size of each. `waiting`:
-        others wait for the link."""
-        total_bytes = 0
-        for _, size_bytes in trips:
-            total_bytes += size_bytes
-            if size_bytes >= self._large_bytes:
-                self._large_bytes = size_bytes
-            else:
-                self._large_bytes += (size_bytes - self._large_bytes) / 8
-        longest_s, _ = max(trips)
-        most_s = longest_s - (self._quiet_s or 0.0)
-        self.pace.acknowledged(total_bytes, most_s, waiting, now)
+    def carried(self, trips: Iterable[tuple[float, int, bool]], waiting: bool, now: float) -> None:
+        """Frames were acknowledged together: the round trip and the size of each, 0 if it carried
+        no message, and whether it was sent once. `waiting`: others wait for the link."""
+        longest_s, total_bytes = -inf, 0
+        for round_trip_s, size_bytes, _ in trips:
+            if size_bytes:
+                longest_s = max(longest_s, round_trip_s)
+                total_bytes += size_bytes
+                if size_bytes >= self._large_bytes:
+                    self._large_bytes = size_bytes
+                else:
+                    self._large_bytes += (size_bytes - self._large_bytes) / 8
+        if total_bytes:
+            most_s = longest_s - (self._quiet_s or 0.0)
+            self.pace.acknowledged(total_bytes, most_s, waiting, now)
 
     def answered(
         self,

@@ -93,7 +93,8 @@ def _ways_around(
     """Paths over brokers that have not held the message: from here, else from the broker it came
     from, and so on. Where the way back is cut, over any links that it has not crossed."""
     anywhere, beyond = _untried(parcel, view), _untried(parcel, view, parcel.path)
-    back, ways = _way_back(parcel.path), dict[str, BrokerPath]()
+    back = _way_back(parcel.path)
+    ways: dict[str, BrokerPath] = {}
     for step, broker in enumerate(back):
         if step and broker not in anywhere.get(back[step - 1], ()):
             break
