@@ -30,6 +30,7 @@ from typing import assert_never
 from tidings.broker.control.incarnation import OwnIncarnation
 from tidings.broker.control.interests import Wanted
 from tidings.broker.control.upkeep import Upkeep
+from tidings.broker.custody import Custody
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Store, Warn
 from tidings.broker.frames import (
     CONTROL_BYTES,
@@ -44,15 +45,12 @@ from tidings.broker.frames import (
     Probe,
     Pull,
 )
-from tidings.broker.late_takers import LateTakers
 from tidings.broker.records import let_go, published, subscribed
 from tidings.broker.sending.link import LinkEnd
-from tidings.broker.sending.outbox import CROWDED_FROM, ROOMY_BELOW
 from tidings.broker.sending.prospects import LinkProspects
 from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
-from tidings.broker.waiting import WaitingRoom, is_fresh, may_wait
 from tidings.core.cache import BoundedCache
 from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
 from tidings.core.links.estimates import LinkEstimate
@@ -66,8 +64,6 @@ from tidings.routing.options import Foresight
 
 DEFAULTS_BYTES = 4 << 20  # of topics whose default contract is remembered
 TOPIC_BYTES = 150  # of one of them, beside its name: measured
-MOST_NAMED = 3  # destinations in a warning
-WAITING = ""  # among those who are crowded: no neighbour, but what waits for a way
 
 
 class Broker:
@@ -101,7 +97,8 @@ class Broker:
         # Neighbours for whom so much waits that publishers should be slowed; mostly none. What they
         # say is taken all the same, until a queue is full.
         self.crowded: Mapping[str, None] = self._transmitter.crowded
-        self._waiting = WaitingRoom(settings)
+        self._custody = Custody(name, settings, self._links, self._transmitter.crowded)
+        self._waiting, self._late_takers = self._custody.waiting, self._custody.late_takers
         own = OwnIncarnation(incarnation, self.message_ids)
         self._upkeep = Upkeep(
             self._view, settings, self._transmitter, self._strategies, self._waiting, own
@@ -109,8 +106,6 @@ class Broker:
         self._exchange = self._upkeep.exchange
         self._interests = self._exchange.interests
         self._delivered = Memory(settings.remember_s)
-        waited_s, batch_s = settings.late_takers_s, settings.batch_s
-        self._late_takers = LateTakers(name, waited_s, batch_s, self._links)
         self._began_at = inf  # when the first link came up: nothing came in before
         self._defaults = BoundedCache[str, Contract](DEFAULTS_BYTES)
 
@@ -259,11 +254,12 @@ class Broker:
                 for parcel in self._transmitter.recall(suspect, now):
                     self._give_up(parcel, suspect.neighbour, Reason.LINK_DOWN, now, effects)
                 self._waiting.call_all(now)
-        for parcel in self._waiting.due(now):
-            self._try_again(parcel, now, effects)
+        for parcel in self._custody.tried_again(now, effects):
+            self._forward(parcel, now, effects)
         if self._late_takers.due_at <= now:
-            self._serve_late_takers(now, effects)
-        self._mind_memory()
+            for parcel in self._custody.given_out(self._interests, now, effects):
+                self._forward(parcel, now, effects)
+        self._custody.mind_memory()
         return effects
 
     def close(self, now: float) -> list[Effect]:
@@ -273,20 +269,12 @@ class Broker:
     def holding(self) -> Iterator[Parcel]:
         """All parcels this broker answers for: in queues, sent and not acknowledged, waiting."""
         yield from self._transmitter.holding()
-        yield from self._waiting
-        yield from (held.parcel for held in self._late_takers)
+        yield from self._custody
 
     def restore(self, stored: Iterable[Parcel], now: float) -> list[Effect]:
         """What an earlier incarnation of this broker had stored and not handed on."""
         effects: list[Effect] = []
-        self._late_takers.begin(now)
-        for parcel in stored:
-            mine = tuple(d for d in parcel.destinations if d.broker == self.name)
-            others = tuple(d for d in parcel.destinations if d.broker != self.name)
-            if mine:
-                self._late_takers.take_up(parcel.only_for(mine))
-            if others:
-                self._wait(parcel, others, Reason.BROKER_FAILED, now, effects)
+        self._custody.restore(stored, now, effects)
         return effects
 
     # ---- the straight line
@@ -301,7 +289,7 @@ class Broker:
         effects: list[Effect],
     ) -> None:
         """Deliver what is for here; what is not goes `onward`."""
-        if frame.envelope.durable and self._held_bytes() >= self.settings.waiting_bytes:
+        if frame.envelope.durable and self._custody.is_full():
             return  # without an answer, the neighbour keeps it
         answers.append(frame.transmission)
         if link.seen.repeated(frame.transmission, now):
@@ -384,7 +372,7 @@ class Broker:
             whole = hop.destinations is parcel.destinations and not hop.plan
             copy = parcel if whole else parcel.only_for(hop.destinations, hop.plan, hop.budgets)
             if link.outbox.full():
-                self._wait(copy, copy.destinations, Reason.QUEUE_FULL, now, effects)
+                self._custody.keep(copy, copy.destinations, Reason.QUEUE_FULL, now, effects)
                 continue
             self._transmitter.enqueue(link, copy, now, effects)
         if route.stranded:
@@ -402,27 +390,6 @@ class Broker:
         route = router.reroute(parcel, neighbour, self._view, now)
         self._follow(route, parcel, reason, now, effects)
 
-    def _serve_late_takers(self, now: float, effects: list[Effect]) -> None:
-        """Some could not say before a durable message came that they want it."""
-        for held in self._late_takers:
-            parcel, served, message = held.parcel, held.served, held.parcel.message
-            wanted = self._interests.wanted(message)
-            if held.published_here:
-                owed = wanted.destinations(message.contract)
-                if late := tuple(d for d in owed if d.broker not in served):
-                    effects.append(Store(self._late_takers.give(held, late)))
-                    self._forward(parcel.afresh(self.name, late), now, effects)
-            else:
-                age_s = now - parcel.born_at
-                taking = wanted.in_time(message.contract, age_s)
-                if takers := tuple(taker for taker in taking if taker not in served):
-                    hops = len(parcel.path) - 1
-                    effects.append(Deliver(takers, message, age_s))
-                    row = Delivered(now, self.name, message.id, age_s, hops, takers)
-                    effects.append(Record(row))
-                    served.update(takers)
-        self._late_takers.served(now, effects)
-
     # ---- no path for now
 
     def _strand(
@@ -437,45 +404,4 @@ class Broker:
                 let_go(self.name, parcel, reason, left, now, effects)
             owed = tuple([destination for destination in owed if destination not in left])
         if owed:
-            self._wait(parcel, owed, reason, now, effects)
-
-    def _wait(
-        self,
-        parcel: Parcel,
-        owed: tuple[Destination, ...],
-        reason: str,
-        now: float,
-        effects: list[Effect],
-    ) -> None:
-        """Keep what may be tried again: from here, and as if for the first time."""
-        if may_wait(parcel, reason, self.settings, now):
-            if self._waiting.take(parcel.afresh(self.name, owed), now):
-                self._mind_memory()
-                return
-            reason = Reason.QUEUE_FULL
-        if reason == Reason.QUEUE_FULL:
-            brokers = ", ".join(destination.broker for destination in owed[:MOST_NAMED])
-            effects.append(Warn(f"a queue is full: messages for {brokers} are dropped"))
-        let_go(self.name, parcel, reason, owed, now, effects)
-
-    # ---- memory
-
-    def _held_bytes(self) -> int:
-        """Of durable messages that wait: there is always room for them, until memory ends."""
-        return self._waiting.durable_bytes + self._late_takers.size_bytes
-
-    def _mind_memory(self) -> None:
-        """Slows publishers when much that is durable waits, until little does."""
-        held_bytes, most_bytes = self._held_bytes(), self.settings.waiting_bytes
-        if held_bytes >= CROWDED_FROM * most_bytes:
-            self._transmitter.crowded[WAITING] = None
-        elif held_bytes < ROOMY_BELOW * most_bytes:
-            self._transmitter.crowded.pop(WAITING, None)
-
-    def _try_again(self, parcel: Parcel, now: float, effects: list[Effect]) -> None:
-        if parcel.expires_at < now:
-            let_go(self.name, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
-        elif parcel.durable or is_fresh(parcel, self.settings, now):  # it may have waited for long
-            self._forward(parcel, now, effects)
-        else:
-            let_go(self.name, parcel, Reason.EXHAUSTED, parcel.destinations, now, effects)
+            self._custody.keep(parcel, owed, reason, now, effects)
