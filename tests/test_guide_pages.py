@@ -8,7 +8,7 @@ import tomllib
 import msgspec
 import pytest
 from support.docs_tables import shown
-from support.pages import ROOT
+from support.pages import ROOT, toml_blocks
 
 from tidings.broker.settings import Settings
 from tidings.core.policy import Policy
@@ -52,7 +52,7 @@ def test_every_parameter_stands_on_the_page_with_its_default(title: str) -> None
 
 
 def test_the_configurations_on_the_page_are_accepted_and_name_each_other() -> None:
-    blocks = re.findall(r"```toml\n(.*?)```", (GUIDE / "run-a-broker.md").read_text(), re.DOTALL)
+    blocks = toml_blocks(GUIDE / "run-a-broker.md")
     delft, turin = (parse(tomllib.loads(block), "page") for block in blocks)
     assert [n.name for n in delft.neighbour] == [turin.name]
     assert [n.name for n in turin.neighbour] == [delft.name]

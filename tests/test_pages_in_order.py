@@ -1,23 +1,29 @@
-"""A newcomer types what README and the pipeline's page say, in their order, in a fresh folder.
+"""A newcomer types what README and the guide say, in their order, in a fresh folder.
 
-Only what makes it long is shortened.
+Only what makes it long is shortened: seconds, and the grids of studies. Commands of Spark run in
+the session of the tests, which spares a start of Java for each; that they run as programs too has
+tests elsewhere.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.broker_programs import BrokerProgram
 from support.children import start
-from support.pages import ROOT, commands
+from support.pages import ROOT, commands, toml_blocks
+from typer.testing import CliRunner
 
+from tidings.cli.main import app
 from tidings.live.config import BrokerConfig
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -25,12 +31,26 @@ pytestmark = pytest.mark.xdist_group("spark")
 SECONDS = 3
 WITHIN_S = 280.0
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+OF_SPARK = ("sweep", "study", "analyse", "watch", "learn")
+GUIDE = ROOT / "docs" / "guide"
+# What other tests run, or nobody would wait for.
+CLIENTS = ("tidings pub", "tidings sub")
+WITH_MORE_THAN_A_CLONE = ("--master", "--url", "rtt.parquet", "my-study.toml")
+HOURS = "tidings study run dcrd-fig2"
+LEFT_OUT = (*CLIENTS, *WITH_MORE_THAN_A_CLONE)
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """What a clone has, as far as these commands read it."""
-    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
+    """What a clone has, as far as these commands read it; studies are short, on one topology."""
+    for name in ("scenarios", "studies"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    for study in (tmp_path / "studies").glob("*.toml"):
+        text = study.read_text().replace("[600]", f"[{SECONDS}]")
+        study.write_text(re.sub(r"count = \d+", "count = 1", text))
+    config = toml_blocks(GUIDE / "run-a-broker.md")[0]
+    for name in ("broker.toml", "delft.toml"):
+        (tmp_path / name).write_text(config)
     return tmp_path
 
 
@@ -43,36 +63,55 @@ def run(command: str, place: Path) -> subprocess.Popen[Any]:
 def brief(command: str) -> str:
     """The same, so short that a test can wait for it, and at any free port."""
     command = re.sub(r"--seconds \d+", f"--seconds {SECONDS}", command)
+    command = re.sub(r"(study run) ([\w-]+) --quick", r"\1 studies/\2.toml --quick", command)
     if command.startswith("tidings simulate"):
         command += f" --set run.seconds={SECONDS}"
     if command.startswith("tidings up"):
         command += " --set live.mqtt_port=0"
+    if command.startswith("tidings watch") and "--once" not in command:
+        command += " --once"
+    if command.startswith("tidings broker") and "--check" not in command:
+        command += " --check"
     return command
 
 
-def typed(page: Path, copy: Path, *wanted: str) -> list[str]:
-    """Runs the commands of a page with these names one after the other, and gives the names."""
+def typed(said: Iterable[str], copy: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Runs Tidings' commands one after the other, and gives their names."""
+    monkeypatch.chdir(copy)
     done = []
-    for command in commands(page):
-        name = " ".join(command.split()[:2])
-        if name not in wanted or "rtt.parquet" in command:
+    for command in said:
+        elsewhere = command == HOURS or any(word in command for word in LEFT_OUT)
+        if elsewhere or not command.startswith("tidings "):
             continue
-        process = run(brief(command), copy)
-        said, complaints = process.communicate(timeout=WITHIN_S)
-        assert process.returncode == 0, f"{command}\n{said}\n{complaints}"
-        done.append(name)
+        words = shlex.split(brief(command))
+        if words[1] in OF_SPARK:
+            result = CliRunner().invoke(app, words[1:])
+            assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception}"
+        else:
+            process = run(brief(command), copy)
+            answer, complaints = process.communicate(timeout=WITHIN_S)
+            assert process.returncode == 0, f"{command}\n{answer}\n{complaints}"
+        done.append(words[1])
     return done
 
 
 @pytest.mark.timeout(900)
-def test_traces_of_an_overlay_are_learned_from_and_simulated_as_the_pages_say(copy: Path) -> None:
-    """Those commands that need what others left; the others have tests of their own."""
-    chain = ("tidings up", "tidings simulate", "tidings learn")
-    listed = copy / "list.md"
-    listed.write_text((ROOT / "README.md").read_text().partition("## What you can do")[2])
-    assert typed(listed, copy, *chain) == list(chain)
-    pipeline = ROOT / "docs" / "guide" / "pipeline.md"
-    assert typed(pipeline, copy, "tidings simulate") == 2 * ["tidings simulate"]
+def test_what_readme_lists_can_be_typed_in_its_order(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = commands(ROOT / "README.md")
+    everything = ["up", "simulate", "sweep", "study", "analyse", "watch", "learn", "broker"]
+    assert typed(said, copy, monkeypatch) == everything
+
+
+@pytest.mark.timeout(900)
+def test_what_the_guide_says_can_be_typed_page_by_page(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipeline first, which leaves the traces that other pages are about."""
+    pages = ("pipeline", "link-model", "watch", "studies", "run-a-broker")
+    done = {page: typed(commands(GUIDE / f"{page}.md"), copy, monkeypatch) for page in pages}
+    assert done == {}
 
 
 @pytest.mark.parametrize("client", ["tidings ", "mosquitto_"])

@@ -14,6 +14,10 @@ def python_blocks(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
 
 
+def toml_blocks(page: Path) -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+
+
 def commands(page: Path) -> list[str]:
     """What a page tells its reader to type, line by line and without comments."""
     found = []
