@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.brief_spark import BRIEFLY, as_options
 from support.children import start
 from support.traces import BY_HAND, tables_of, write_tables
 
@@ -37,7 +38,7 @@ def until_there(folder: Path, pattern: str, process: subprocess.Popen[Any]) -> N
 
 def test_ctrl_c_ends_a_watch_after_the_batch_in_hand(tmp_path: Path) -> None:
     traces = write_tables(tmp_path / "traces", tables_of({"r": BY_HAND}), "r-b1-000000")
-    process = started("watch", traces)
+    process = started("watch", traces, *as_options(BRIEFLY))
     until_there(traces / ".watch" / "spark", "offsets/0", process)
     process.send_signal(signal.SIGINT)
     said, complaints = process.communicate(timeout=WITHIN_S)

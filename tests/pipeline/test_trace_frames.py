@@ -1,5 +1,6 @@
 """Traces on Spark: those of any version give the same tables, and any Spark reads today's."""
 
+import shutil
 from collections.abc import Iterable
 from math import inf
 from pathlib import Path
@@ -37,7 +38,11 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def without_run(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.drop(columns="run", errors="ignore")
+    return rows.drop(columns="run").reset_index(drop=True)
+
+
+def run_names(traces: Path) -> set[str]:
+    return set(read_tables(traces)["published"]["run"].to_pylist())
 
 
 def _plain(row: Iterable[object]) -> str:
@@ -49,13 +54,22 @@ def rows_of(frame: DataFrame) -> list[str]:
 
 
 def test_an_analysis_of_version_2_has_the_tables_of_one_of_today(
-    spark: SparkSession, today: Path
+    spark: SparkSession, today: Path, tmp_path: Path
 ) -> None:
-    before, now = analyse(spark, VERSION_2).tables(), analyse(spark, today).tables()
-    assert before.keys() == now.keys()
-    for name in now:
-        pd.testing.assert_frame_equal(without_run(before[name]), without_run(now[name]), obj=name)
-    assert len(now["strategies"]) == 1
+    """Both lie in one folder, and each run has its own part of a table."""
+    folder = shutil.copytree(VERSION_2, tmp_path / "traces")
+    for file in today.rglob("older*.parquet"):
+        (folder / file.parent.name).mkdir(exist_ok=True)
+        (folder / file.parent.name / "three.parquet").write_bytes(file.read_bytes())
+    (before,), (now,) = (run_names(traces) for traces in (VERSION_2, today))
+    assert before != now
+    tables = analyse(spark, folder).tables()
+    assert tables.pop("quarantined").empty
+    for name, rows in tables.items():
+        first, second = (without_run(rows[rows["run"] == run]) for run in (before, now))
+        pd.testing.assert_frame_equal(first, second, obj=name)
+        assert len(first) + len(second) == len(rows)
+    assert len(tables["strategies"]) == 2
 
 
 def test_files_of_several_versions_in_one_folder_are_read_together(

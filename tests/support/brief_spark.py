@@ -4,9 +4,10 @@ again or compiled, and Java compiles once, as most of the time would go into tha
 from __future__ import annotations
 
 from tidings.pipeline.analyse.spark_settings import LITTLE_PLANNING
-from tidings.pipeline.session import BRIEF, JAVA_OPTIONS, QUIET
+from tidings.pipeline.java import java_home
+from tidings.pipeline.session import JAVA_OPTIONS, java_options
 
-BRIEFLY = {JAVA_OPTIONS: f"{QUIET} {BRIEF}", **LITTLE_PLANNING}
+BRIEFLY = {JAVA_OPTIONS: java_options(java_home(), brief=True), **LITTLE_PLANNING}
 
 
 def as_options(settings: dict[str, str]) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyspark
 
+from tidings.pipeline.class_archive import archive_options
 from tidings.pipeline.java import java_home
 from tidings.pipeline.session import BRIEF
 
@@ -66,25 +67,25 @@ class Cluster:
 
     def _start(self, name: str, what: str, *arguments: str) -> None:
         """In a folder of its own, and in a process group of its own with all that it starts."""
-        home, spark_home = self._folder / name, Path(pyspark.__file__).parent
-        home.mkdir(parents=True)
+        place, spark_home, java = self._folder / name, Path(pyspark.__file__).parent, java_home()
+        place.mkdir(parents=True)
         environment = {
             "PATH": os.environ["PATH"],
-            "JAVA_HOME": str(java_home()),
+            "JAVA_HOME": str(java),
             "SPARK_HOME": str(spark_home),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": BRIEF,
+            "SPARK_DAEMON_JAVA_OPTS": f"{BRIEF} {archive_options(java)}",
             "SPARK_LAUNCHER_OPTS": BRIEF,
         }
         command = [spark_home / "bin" / "spark-class", f"{DEPLOY}.{what}", "--host", HOST]
-        with (home / "log").open("wb") as log:
+        with (place / "log").open("wb") as log:
             process = subprocess.Popen(
                 [*LEASH, *command, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                cwd=home,
+                cwd=place,
                 env=environment,
                 start_new_session=True,
             )

@@ -22,6 +22,8 @@ from tidings.core.links.model import LearnedLink
 from tidings.core.trace import Acknowledged, Forwarded, LinkChanged, Probed, Row
 from tidings.files.folders import replaced
 from tidings.files.link_model import read_link_model
+from tidings.pipeline.analyse.spark_settings import LITTLE_PLANNING, temporary_settings
+from tidings.pipeline.learn import job
 from tidings.pipeline.learn.job import Lesson, learn, write
 from tidings.pipeline.learn.measurements import checked_input
 from tidings.pipeline.trace_frames import read_traces
@@ -439,6 +441,22 @@ def test_tables_that_are_none_are_refused(
         columns = columns | {"rtt_ms": pa.array([], pa.float32())}
     pq.write_table(pa.table(columns), tmp_path / "x.parquet")
     assert said in refused(tmp_path / "x.parquet")
+
+
+def test_a_small_input_is_learned_from_without_compiling_plans(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = dict.fromkeys(LITTLE_PLANNING, "true") | {"spark.sql.codegen.factoryMode": "FALLBACK"}
+
+    def settings() -> dict[str, str]:
+        return {name: str(spark.conf.get(name)) for name in LITTLE_PLANNING}
+
+    monkeypatch.setattr(job, "_learned", lambda *_: settings())
+    with temporary_settings(spark, usual):
+        assert learn(spark, checked_input(table, None, 0.2)) == LITTLE_PLANNING
+        assert settings() == usual
+        monkeypatch.setattr(job, "is_small", lambda _: False)
+        assert learn(spark, checked_input(table, None, 0.2)) == usual
 
 
 def test_traces_without_hops_say_what_to_set(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from support.brief_spark import BRIEFLY, as_options
 from support.standalone import HOST, Cluster, a_cluster
 from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files
 
+from tidings.pipeline.class_archive import archive_options
+from tidings.pipeline.java import java_home
 from tidings.pipeline.session import BRIEF
 from tidings.pipeline.sweep.grid import points_of, read_spec
 from tidings.scenarios.set_up import set_up
@@ -34,7 +36,7 @@ MANY = '"run.seed" = { from = 1, count = 10 }'
 
 SMALL = {
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": BRIEF,
+    "spark.executor.extraJavaOptions": f"{BRIEF} {archive_options(java_home())}",
     **BRIEFLY,
     "spark.sql.shuffle.partitions": "2",
 }

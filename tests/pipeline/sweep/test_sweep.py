@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pandas as pd
@@ -22,7 +22,6 @@ from tidings.cli.sweep import _command
 from tidings.cli.sweep import sweep as sweep_command
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.pipeline.analyse.intervals import with_intervals
-from tidings.pipeline.analyse.job import analyse as run_analysis
 from tidings.pipeline.shipping import FilesToShip, unpacked
 from tidings.pipeline.sweep import job, points
 from tidings.pipeline.sweep.grid import Point, points_of, read_spec
@@ -360,15 +359,22 @@ def test_what_python_says_on_an_executor_reaches_the_person(
         job.sweep(read_spec(a_spec(tmp_path)), tmp_path / "out", lambda: spark, silent)
 
 
-def test_a_study_has_means_over_seeds_and_their_confidence(
-    swept: Path, spark: SparkSession
-) -> None:
-    analysis = run_analysis(spark, swept / "out")
-    study = analysis.study
-    assert study is not None
-    assert list(study["strategy"]) == ["d-tree", "r-tree"]
-    for row in study.to_dict("records"):
-        runs = analysis.strategies[analysis.strategies["strategy"] == row["strategy"]]
+@pytest.fixture(scope="module")
+def analysed(swept: Path) -> dict[str, Any]:
+    """What `tidings analyse` prints of the sweep; its tables are in `swept / "tables"`."""
+    app = typer.Typer()
+    app.command()(analyse)
+    places = [str(swept / "out"), "--out", str(swept / "tables")]
+    result = CliRunner().invoke(app, [*places, "--master", "local[2]", "--json"])
+    assert result.exit_code == 0, result.output
+    return cast("dict[str, Any]", json.loads(result.stdout))
+
+
+def test_a_study_has_means_over_seeds_and_their_confidence(analysed: dict[str, Any]) -> None:
+    strategies = pd.DataFrame(analysed["strategies"])
+    assert [row["strategy"] for row in analysed["study"]] == ["d-tree", "r-tree"]
+    for row in analysed["study"]:
+        runs = strategies[strategies["strategy"] == row["strategy"]]
         ratios = runs["delivery_ratio"]
         assert row["seeds"] == len(runs) == 2
         assert row["delivery_ratio"] == pytest.approx(ratios.mean())
@@ -390,17 +396,12 @@ def test_swept_parameters_become_columns_of_numbers_and_constant_ones_none() -> 
     assert pd.isna(study["on_time_ratio_interval"].iloc[1])  # one seed says nothing about spread
 
 
-@pytest.mark.usefixtures("spark")
-def test_analyse_prints_json_and_leaves_tables_and_a_picture(swept: Path, tmp_path: Path) -> None:
-    app = typer.Typer()
-    app.command()(analyse)
-    arguments = [str(swept / "out"), "--out", str(tmp_path), "--master", "local[2]", "--json"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    answer = json.loads(result.stdout)
-    assert {row["strategy"] for row in answer["study"]} == {"d-tree", "r-tree"}
-    assert {Path(path).name for path in answer["written"]} >= {"study.csv", "strategies.parquet"}
-    read = pd.read_csv(tmp_path / "strategies.csv")
-    ratios = [row["delivery_ratio"] for row in answer["strategies"]]
+def test_analyse_prints_json_and_leaves_tables_and_a_picture(
+    analysed: dict[str, Any], swept: Path
+) -> None:
+    assert {row["strategy"] for row in analysed["study"]} == {"d-tree", "r-tree"}
+    assert {Path(path).name for path in analysed["written"]} >= {"study.csv", "strategies.parquet"}
+    read = pd.read_csv(swept / "tables" / "strategies.csv")
+    ratios = [row["delivery_ratio"] for row in analysed["strategies"]]
     assert list(read["delivery_ratio"]) == pytest.approx(ratios)  # sums may differ in a last digit
-    assert (tmp_path / "delivery.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (swept / "tables" / "delivery.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

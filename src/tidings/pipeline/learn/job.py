@@ -23,6 +23,7 @@ from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.links.model import LearnedLink, learned_links
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.job import persisted
+from tidings.pipeline.analyse.spark_settings import LITTLE_PLANNING, is_small, temporary_settings
 from tidings.pipeline.file_retry import spark_error, with_file_retry
 from tidings.pipeline.learn.measurements import TABLE_COLUMNS, Input, InputKind, with_files
 from tidings.pipeline.learn.model_rows import figures, model_rows
@@ -94,6 +95,12 @@ def _in_silence(step: str, part: float) -> None:
 
 def learn(spark: SparkSession, given: Input, progress: Progress = _in_silence) -> Lesson:
     """All that the input tells of its links."""
+    with temporary_settings(spark, LITTLE_PLANNING if is_small(given.size_bytes()) else {}):
+        return _learned(spark, given, progress)
+
+
+def _learned(spark: SparkSession, given: Input, progress: Progress) -> Lesson:
+    """The lesson, in spite of files at which Spark fails."""
     purpose = "learn from"
     if given.intake is not None:
         return with_file_retry(

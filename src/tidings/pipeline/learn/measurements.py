@@ -37,6 +37,10 @@ class Input(Struct, frozen=True):
     probe_timeout_s: float  # how long the brokers of a trace waited for the answer to a probe
     intake: Intake | None = None  # of a folder: which files are read
 
+    def size_bytes(self) -> int:
+        """Of all files that are read."""
+        return self.path.stat().st_size if self.intake is None else self.intake.size_bytes()
+
 
 def checked_input(
     path: Path, slice_s: float | None, hold_back: float, probe_timeout_s: float = PROBE_TIMEOUT_S
