@@ -84,10 +84,13 @@ NOT_THERE = "No such file or directory"
 
 def test_a_file_or_folder_that_is_not_there_is_said_to_be(scenario: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
-    for command in ("broker", "sweep", "analyse", "compact"):
+    for command in ("broker", "compact"):
         assert program(command, f"{gone}.toml") == f"tidings: {gone}.toml: {NOT_THERE}.\n"
-    for command in (("learn", "--out", tmp_path / "x.parquet"), ("watch", "--once")):
-        assert program(command[0], gone, *command[1:]) == f"tidings: {gone}: {NOT_THERE}.\n"
+    for command in ("sweep", "analyse"):
+        assert tidings(command, f"{gone}.toml") == f"tidings: {gone}.toml: {NOT_THERE}.\n"
+    assert program("watch", gone, "--once") == f"tidings: {gone}: {NOT_THERE}.\n"
+    said = tidings("learn", gone, "--out", tmp_path / "x.parquet")
+    assert said == f"tidings: {gone}: {NOT_THERE}.\n"
     for option in ("--replay", "--weather"):
         named = f"tidings: {gone}: {NOT_THERE} (named by {option}).\n"
         assert tidings("simulate", scenario, option, gone) == named
