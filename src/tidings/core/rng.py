@@ -9,6 +9,7 @@ which is counter-based: a key names a whole stream at no cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from hashlib import blake2b
 from statistics import NormalDist
 from typing import TypeVar
@@ -95,9 +96,9 @@ class Draws:
     def _normal_table(self) -> list[float]:
         """The standard normal distribution at the middle of each of its equal parts."""
         if not self._deviations:
-            parts, quantile = _NORMAL_MASK + 1, NormalDist().inv_cdf
-            shuffled = self.stream("normal-table").permutation(parts).tolist()
-            self._deviations = [quantile((part + 0.5) / parts) for part in shuffled]
+            quantiles = _normal_quantiles()
+            shuffled = self.stream("normal-table").permutation(len(quantiles)).tolist()
+            self._deviations = [quantiles[part] for part in shuffled]
         return self._deviations
 
     def _loss_table(self, ratio: float) -> bytes:
@@ -106,3 +107,10 @@ class Draws:
             quantiles = self.stream("loss-table").permutation(_LOSS_MASK + 1)
             self._lost_at[ratio] = (quantiles < ratio * (_LOSS_MASK + 1)).astype(np.uint8).tobytes()
         return self._lost_at[ratio]
+
+
+@cache
+def _normal_quantiles() -> list[float]:
+    """The same for all seeds, so that a sweep computes them once."""
+    parts, quantile = _NORMAL_MASK + 1, NormalDist().inv_cdf
+    return [quantile((part + 0.5) / parts) for part in range(parts)]
