@@ -49,7 +49,9 @@ run: $(BASIC) ## a live overlay on this machine, until Ctrl-C [SECONDS=20] [SCEN
 
 # Most tests wait, so there are more workers than cores; see tests/support/lanes.py. Tests that compare
 # real delays run after all others and two at a time, which leaves a processor free most of the time.
-# Pytest's 5 means that none was found.
+# Pytest's 5 means that none was found. Modules stay compiled even where the environment asks not to
+# keep them: hundreds of processes start here, and each would compile half of the package again.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP) ## run all tests [WORKERS=4] [ARGS="-k word"]
 	@failed=0; \
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m "not timing" $(ARGS) || failed=$$?; \

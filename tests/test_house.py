@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,12 @@ WIDE_FOLDERS = {"cli": "one module for each command"}
 ACROSS_ROOMS = {"support", "properties", "parity", "determinism", "conformance", "faults"}
 
 MODULES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """All modules, parsed by the one worker that needs them and not by all that collect tests."""
+    return {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 
 def rooms() -> list[str]:
@@ -68,7 +74,7 @@ def lines_of(path: Path) -> int:
 def test_no_function_grows_beyond_a_screen() -> None:
     long = {
         f"{name}: {function}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for function, lines in functions(tree)
         if lines > MOST_FUNCTION_LINES
     }
@@ -77,7 +83,7 @@ def test_no_function_grows_beyond_a_screen() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_opens_with_what_it_is_about(name: str) -> None:
-    head = ast.get_docstring(TREES[name])
+    head = ast.get_docstring(trees()[name])
     assert head, f"{name} has no docstring"
     first = head.splitlines()[0]
     assert first.endswith((".", "?", ":", ",")) or len(head.splitlines()) > 1, first
@@ -87,7 +93,7 @@ def test_a_module_opens_with_what_it_is_about(name: str) -> None:
 
 def test_no_two_public_classes_have_one_name() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from support.children import start
+from support.commands import tidings_here
 from support.sweeps import TINY_SCENARIO, a_spec
 
 from tidings.core.errors import ConfigError
@@ -24,16 +25,25 @@ SMALL_FILE_BYTES = 4096
 LONG_SCENARIO = TINY_SCENARIO.replace("seconds = 3", "seconds = 100000")
 
 
-def tidings(*arguments: object, prepare: Callable[[], None] | None = None) -> str:
+def tidings(*arguments: object) -> str:
     """What a command that must fail says; it says nothing else."""
+    return only_a_paragraph(*tidings_here(*arguments))
+
+
+def program(*arguments: object, prepare: Callable[[], None] | None = None) -> str:
+    """The same of a program: of each command once, and where the process matters."""
     done = subprocess.run(
         [*TIDINGS, *map(str, arguments)], capture_output=True, text=True, preexec_fn=prepare
     )
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    assert done.stderr.startswith("tidings: ")
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
+    return only_a_paragraph(done.returncode, done.stdout, done.stderr)
+
+
+def only_a_paragraph(code: int, out: str, said: str) -> str:
+    assert code == 2, said
+    assert out == ""
+    assert said.startswith("tidings: ")
+    assert said.count("\n") == 1, said
+    return said
 
 
 @pytest.fixture
@@ -64,7 +74,7 @@ def test_a_folder_that_cannot_be_written_names_the_option_and_the_value(a_file: 
 
 
 def test_traces_cannot_go_to_a_file(scenario: Path, a_file: Path) -> None:
-    said = tidings("simulate", scenario, "--traces", a_file)
+    said = program("simulate", scenario, "--traces", a_file)
     assert f"--traces: folder is '{a_file}'" in said
     assert "File exists" in said
 
@@ -74,10 +84,13 @@ NOT_THERE = "No such file or directory"
 
 def test_a_file_or_folder_that_is_not_there_is_said_to_be(scenario: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
-    for command in ("broker", "sweep", "analyse", "compact"):
+    for command in ("broker", "compact"):
+        assert program(command, f"{gone}.toml") == f"tidings: {gone}.toml: {NOT_THERE}.\n"
+    for command in ("sweep", "analyse"):
         assert tidings(command, f"{gone}.toml") == f"tidings: {gone}.toml: {NOT_THERE}.\n"
-    for command in (("learn", "--out", tmp_path / "x.parquet"), ("watch", "--once")):
-        assert tidings(command[0], gone, *command[1:]) == f"tidings: {gone}: {NOT_THERE}.\n"
+    assert program("watch", gone, "--once") == f"tidings: {gone}: {NOT_THERE}.\n"
+    said = tidings("learn", gone, "--out", tmp_path / "x.parquet")
+    assert said == f"tidings: {gone}: {NOT_THERE}.\n"
     for option in ("--replay", "--weather"):
         named = f"tidings: {gone}: {NOT_THERE} (named by {option}).\n"
         assert tidings("simulate", scenario, option, gone) == named
@@ -113,7 +126,7 @@ def limit_file_sizes() -> None:
 def test_a_disk_that_fills_is_named_and_leaves_no_draft(scenario: Path, tmp_path: Path) -> None:
     scenario.write_text(TINY_SCENARIO.replace("seconds = 3", "seconds = 100"))
     traces = tmp_path / "traces"
-    said = tidings("simulate", scenario, "--traces", traces, "-q", prepare=limit_file_sizes)
+    said = program("simulate", scenario, "--traces", traces, "-q", prepare=limit_file_sizes)
     assert f"tidings: {traces}/" in said
     assert said.endswith(": File too large.\n")
     assert [path for path in traces.rglob("*") if path.is_file()] == []
@@ -172,9 +185,15 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("study", "run", "mesh20", "--quick"), ("analyse", "no/such/folder")]
+    ("ask", "command"),
+    [
+        (program, ("study", "run", "mesh20", "--quick")),
+        (tidings, ("analyse", "no/such/folder")),
+    ],
 )
-def test_a_figure_is_not_drawn_in_a_format_that_nobody_knows(command: tuple[str, ...]) -> None:
-    said = tidings(*command, "--format", "gif")
+def test_a_figure_is_not_drawn_in_a_format_that_nobody_knows(
+    ask: Callable[..., str], command: tuple[str, ...]
+) -> None:
+    said = ask(*command, "--format", "gif")
     assert said.startswith("tidings: --format: format is 'gif'")
     assert all(name in said for name in ("png", "pdf", "svg"))

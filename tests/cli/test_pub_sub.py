@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 from support.children import hearing_interrupts, start
+from support.commands import tidings_here
 from support.live import eventually, free_ports
-
-from tidings.cli.main import main
 
 TIDINGS = [sys.executable, "-m", "tidings"]
 PATIENCE_S = 60.0
@@ -283,19 +282,9 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "problem"), MISTAKES)
-def test_a_mistake_is_one_paragraph(
-    port: int,
-    arguments: tuple[str, ...],
-    problem: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """In this process, as there are many."""
-    monkeypatch.setattr(sys, "argv", ["tidings", *arguments, "-p", str(port)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    out, said = capsys.readouterr()
-    assert (ended.value.code, out) == (2, "")
+def test_a_mistake_is_one_paragraph(port: int, arguments: tuple[str, ...], problem: str) -> None:
+    code, out, said = tidings_here(*arguments, "-p", port)
+    assert (code, out) == (2, "")
     assert said.startswith("tidings: ")
     assert problem in said
 

@@ -32,6 +32,15 @@ def test_the_order_of_drawing_does_not_matter() -> None:
     assert forwards == backwards
 
 
+def test_a_short_draw_is_the_beginning_of_its_stream_whatever_was_drawn_before() -> None:
+    draws = Draws(3)
+    for number in range(50):
+        whole = draws.stream("p", number).permutation(number)
+        assert draws.chosen(range(number), 7, "p", number) == whole[:7].tolist()
+        assert draws.uniform(2.0, 4.0, "p", number) == draws.stream("p", number).uniform(2.0, 4.0)
+        draws.stream("p", number).random(3)
+
+
 def test_uniform_draws_fill_their_interval() -> None:
     found = [Draws(1).uniform(2.0, 4.0, "x", n) for n in range(2_000)]
     assert all(2.0 <= value < 4.0 for value in found)

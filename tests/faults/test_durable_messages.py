@@ -47,7 +47,7 @@ class BrokerProcess:
         self._said, self._complained = folder / f"{config.name}.out", folder / f"{config.name}.err"
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tidings", "broker", str(self._path), "--attached"]
+        command = [sys.executable, "-m", "tidings.live", str(self._path)]
         with self._said.open("w") as said, self._complained.open("w") as complained:
             self.process = start(command, stdin=subprocess.PIPE, stdout=said, stderr=complained)
 

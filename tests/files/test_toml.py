@@ -27,3 +27,12 @@ def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
             read_toml(path)
     with pytest.raises(FileError, match=r"\(named by sweep\.toml: scenario\)\.$"):
         read_toml(tmp_path / "none.toml", "sweep.toml: scenario")
+
+
+def test_whoever_changes_a_document_changes_nobody_elses(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text("[a]\nb = [1]\n")
+    read_toml(path)["a"]["b"].append(2)
+    assert read_toml(path) == {"a": {"b": [1]}}
+    path.write_text("[a]\nb = [3]\n")
+    assert read_toml(path) == {"a": {"b": [3]}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from hypothesis import given, settings
@@ -60,6 +61,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
+@cache  # building a strategy takes longer than drawing from it
 def properties_of(version: int, carrier: PacketType) -> st.SearchStrategy[Properties]:
     if version != 5:
         return st.just(NO_PROPERTIES)
@@ -118,6 +120,7 @@ def acknowledgements(version: int) -> Iterable[st.SearchStrategy[Packet]]:
         yield st.builds(Auth, codes, properties_of(version, PacketType.AUTH))
 
 
+@cache
 def packets(version: int) -> st.SearchStrategy[Packet]:
     answers = st.sampled_from([int(code) for code in REASONS_OF_RETURN_CODES.values()])
     grants = CODES if version == 5 else st.sampled_from([0, 1, 2, 0x80])

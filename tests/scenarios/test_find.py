@@ -79,7 +79,8 @@ def tidings(installed: Path, here: Path, *arguments: str) -> str:
 
 @pytest.mark.parametrize("name", ["mesh20", "seattle", ""])
 def test_an_installed_package_has_its_scenarios(name: str, installed: Path, tmp_path: Path) -> None:
-    short = ("--set", "run.seconds=1", "--json", "-q")
+    second = ("--set", "run.seconds=1", "--set", "run.start_s=1", "--set", "run.drain_s=1")
+    short = (*second, "--json", "-q")
     found = json.loads(tidings(installed, tmp_path, "simulate", *([name] if name else []), *short))
     here = set_up(load(PROJECT / "scenarios" / f"{name or 'mesh20'}.toml", {"run.seconds": 1}))
     assert found["scenario"] == here.scenario.run.name

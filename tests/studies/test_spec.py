@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from support.studies import STUDY, a_study, a_study_file
 
 from tidings.core.errors import ConfigError
 from tidings.pipeline.analyse.question import MEASURES
-from tidings.pipeline.sweep.grid import points_of
+from tidings.pipeline.sweep.grid import Point, points_of
 from tidings.scheduling import POLICIES
 from tidings.studies.about import READ_WITH, SERIES_OVER
 from tidings.studies.judges import JUDGES
@@ -26,6 +27,12 @@ metric = "delivery_ratio"
 strategy = "d-tree"
 kind = "near"
 """
+
+
+@cache
+def quick_points(name: str) -> list[Point]:
+    """Of a quick run of one of the project's studies: hundreds, so they are set up once."""
+    return points_of(read_study(find_study(name), quick=True).spec)
 
 
 def test_a_study_is_named_by_its_file(tmp_path: Path) -> None:
@@ -148,8 +155,9 @@ def test_the_studies_of_bounded_delay_compare_policies_in_two_settings(name: str
     study = read_study(find_study(name))
     assert study.settings() == ("literal", "fit")
     assert set(study.strategies("fit")) <= set(POLICIES)
-    points = points_of(read_study(find_study(name), quick=True).spec)
-    runs = Counter((p.parameters["setting"], p.scenario.broker.scheduling) for p in points)
+    runs = Counter(
+        (p.parameters["setting"], p.scenario.broker.scheduling) for p in quick_points(name)
+    )
     assert set(runs) == {(s, policy) for s in study.settings() for policy in study.strategies(s)}
     assert len(set(runs.values())) == 1
     claimed = Counter(claim.setting for claim in study.claims)
@@ -159,7 +167,7 @@ def test_the_studies_of_bounded_delay_compare_policies_in_two_settings(name: str
 @pytest.mark.parametrize("name", [name for name in study_files() if name.startswith("bounded")])
 def test_where_publishers_have_no_link_their_brokers_process_what_they_say(name: str) -> None:
     """In both readings a message is processed once at each broker and at no publisher."""
-    for point in points_of(read_study(find_study(name), quick=True).spec):
+    for point in quick_points(name):
         apart = bool(point.scenario.topology["publishers"])
         assert apart == (point.scenario.links.first_processing_s == 0.0)
 

@@ -21,6 +21,7 @@ from xdist.workermanage import WorkerController
 
 # As they are written in the files: whoever distributes tests has only their ids.
 SPARK = ('xdist_group("spark")',)
+TIMING = "mark.timing"
 PROCESSES = ("import subprocess", "support.standalone", "support.triangle", "support.two_worlds")
 
 
@@ -67,3 +68,11 @@ def _text(path: Path) -> str:
 @pytest.hookimpl(optionalhook=True)  # not asked for where xdist is switched off
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Lanes | None:
     return Lanes(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Tests that compare real delays run by themselves, with `-m timing`. They are in a few files,
+    and importing all others takes each worker as long as ten seconds."""
+    if config.option.markexpr != "timing" or collection_path.suffix != ".py":
+        return None
+    return TIMING not in _text(collection_path) or None

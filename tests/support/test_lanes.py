@@ -20,13 +20,13 @@ def test_tells(number):
 """
 
 
-def workers_of(folder: Path, **files: str) -> dict[str, set[str]]:
+def workers_of(folder: Path, *chosen: str, **files: str) -> dict[str, set[str]]:
     """Which workers ran tests of each file."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     options = ("-q", "-p", "support.lanes", "-p", "no:cacheprovider", "-n", "3")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--dist", "loadscope"],
+        [sys.executable, "-m", "pytest", *options, "--dist", "loadscope", *chosen],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(TESTS)},
         capture_output=True,
@@ -52,3 +52,11 @@ def test_each_file_has_one_worker_and_all_of_spark_the_same(tmp_path: Path) -> N
 def test_workers_that_find_nothing_for_them_end(tmp_path: Path) -> None:
     found = workers_of(tmp_path, **{f"test_spark_{number}": SPARKS + TOLD for number in range(4)})
     assert len(set.union(*found.values())) == 1
+
+
+def test_where_only_real_delays_are_compared_no_other_file_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = timing\n")
+    (tmp_path / "test_other.py").write_text('open("told", "a").write("test_other collected\\n")')
+    timing = "import pytest\npytestmark = pytest.mark.timing\n"
+    found = workers_of(tmp_path, "-m", "timing", test_timing=timing + TOLD)
+    assert set(found) == {"test_timing"}

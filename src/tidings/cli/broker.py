@@ -22,7 +22,7 @@ def broker(
         typer.Option(
             "--attached",
             help="End when standard input does, and report changes of links and subscriptions "
-            "as lines of JSON: for programs that start brokers, as `tidings up` does",
+            "as lines of JSON: for programs that start brokers",
         ),
     ] = False,
     json: Annotated[

@@ -85,14 +85,15 @@ def run_study(
     is half the width of the 95 % confidence interval over seeds. Over subscribers, x is a label or
     "mean". A ratio of ours is one of sums over seeds; mean_of_ratios is over single seeds.
     """
+    from tidings.studies.figures.formats import check_format
+
+    check_format(format)  # what follows takes seconds to import
     from tidings.pipeline.session import spark_session
     from tidings.studies.figures.figure import draw
-    from tidings.studies.figures.formats import check_format
     from tidings.studies.report import write
     from tidings.studies.run import run
     from tidings.studies.spec import find_study, read_study
 
-    check_format(format)
     chosen = read_study(find_study(name), quick)
     folder = out or Path("results") / chosen.spec.name
     with ended_by_sigterm():

@@ -1,7 +1,7 @@
 """How does one process run a whole overlay? Each broker is a child process that ends with it.
 
-Each broker is `tidings broker CONFIG --attached`: it reports its status on standard output, is told
-on standard input when the run began, and ends when standard input closes, so that no broker
+Each broker is `python -m tidings.live CONFIG`: it reports its status on standard output, is told on
+standard input when the run began, and ends when standard input closes, so that no broker
 outlives its parent even if the parent is killed. Its standard error is passed on, line by line,
 with its name before each line.
 """
@@ -58,7 +58,7 @@ class BrokerProcess:
             mqtt_port=self.mqtt_port,  # the same after a restart, because clients come back
         )
         self._path.write_text(to_toml(config), encoding="utf-8")
-        command = (sys.executable, "-m", "tidings", "broker", str(self._path), "--attached")
+        command = (sys.executable, "-m", "tidings.live", str(self._path))
         self._rows_lost_before, self._dropped_before = self.lost_trace_rows, self.dropped
         self.status = {}
         self._process = await asyncio.create_subprocess_exec(
