@@ -3,11 +3,19 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from support.builders import START, a_broker, a_data, a_message, a_subscription, sends
+from support.builders import (
+    START,
+    a_broker,
+    a_data,
+    a_message,
+    a_subscription,
+    sends,
+    some_interests,
+)
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Send, Store
-from tidings.broker.frames import Ack, Data
+from tidings.broker.frames import Ack, Data, Echo, Probe
 from tidings.core.message import Message
 
 
@@ -38,6 +46,17 @@ def test_one_frame_answers_all_messages_after_those_are_stored_that_must_be() ->
     assert kinds == [Store, Store, Send, Send, Send, Send]
     onward = [data.envelope.message.id for _, data in sends(effects)]
     assert onward == [frame.envelope.message.id for frame in frames]
+
+
+def test_answers_keep_the_order_of_what_they_answer() -> None:
+    """Whoever asked behind a message learns by the order that the question has waited for it: a
+    round trip that looked undisturbed would tell of a link that is longer than it is."""
+    data = [from_b1(number, a_message(), "b2") for number in range(4)]
+    frames = [data[0], data[1], Probe(7), data[2], some_interests(a_subscription("b1")), data[3]]
+    effects = in_the_middle().receive_all("b1", frames, START)
+    answers = [frame for _, frame in sends(effects, (Ack, Echo))]
+    interests = answers[3]
+    assert answers == [Ack((0, 1)), Echo(7), Ack((2,)), interests, Ack((3,))]
 
 
 def test_an_answer_to_many_counts_as_more_bytes_than_one_to_one() -> None:

@@ -175,8 +175,10 @@ class Broker:
         return self.receive_all(neighbour, (frame,), now)
 
     def receive_all(self, neighbour: str, frames: Iterable[Frame], now: float) -> list[Effect]:
-        """Frames have come in from a neighbour together. The messages among them are acknowledged
-        by one frame, after those are stored that must be; then they go on."""
+        """Frames have come in from a neighbour together. Messages that follow each other are
+        acknowledged by one frame, after those are stored that must be; then they go on. Answers
+        keep the order of what they answer: what was behind a message must not look as if it was
+        not."""
         link = self._links[neighbour]
         effects: list[Effect] = []
         link.heard_at = now
@@ -185,13 +187,16 @@ class Broker:
         answers: list[int] = []
         onward: list[Parcel] = []
         for frame in frames:
+            if isinstance(frame, Data):
+                self._data(link, frame, now, answers, onward, effects)
+                continue
+            if answers:
+                self._answer(link, answers, onward, now, effects)
             match frame:
                 case Ack():
                     answered = self._transmitter.acknowledged(link, frame, now, effects)
                     if answered is not None:
                         self._upkeep.measured(link, *answered, now)
-                case Data():
-                    self._data(link, frame, now, answers, onward, effects)
                 case Probe() | Echo():
                     self._upkeep.receive(link, frame, now, effects)
                 case Interests() | Links() | Pull() | Gossip():
@@ -201,9 +206,7 @@ class Broker:
                 case _:
                     assert_never(frame)
         if answers:
-            self._transmitter.acknowledge(link, tuple(answers), effects)
-        for parcel in onward:
-            self._forward(parcel, now, effects)
+            self._answer(link, answers, onward, now, effects)
         return effects
 
     def link_up(self, neighbour: str, now: float) -> list[Effect]:
@@ -312,6 +315,21 @@ class Broker:
             if envelope.durable:
                 effects.append(Store(parcel))
             onward.append(parcel)
+
+    def _answer(
+        self,
+        link: LinkEnd,
+        answers: list[int],
+        onward: list[Parcel],
+        now: float,
+        effects: list[Effect],
+    ) -> None:
+        """From here on, this broker answers for what came in."""
+        self._transmitter.acknowledge(link, tuple(answers), effects)
+        answers.clear()
+        for parcel in onward:
+            self._forward(parcel, now, effects)
+        onward.clear()
 
     def _arrived(
         self,
