@@ -52,11 +52,11 @@ def test_answers_keep_the_order_of_what_they_answer() -> None:
     """Whoever asked behind a message learns by the order that the question has waited for it: a
     round trip that looked undisturbed would tell of a link that is longer than it is."""
     data = [from_b1(number, a_message(), "b2") for number in range(4)]
-    frames = [data[0], data[1], Probe(7), data[2], some_interests(a_subscription("b1")), data[3]]
+    wishes = some_interests(a_subscription("b1"), transmission=50)
+    frames = [data[0], data[1], Probe(7), data[2], wishes, data[3]]
     effects = in_the_middle().receive_all("b1", frames, START)
     answers = [frame for _, frame in sends(effects, (Ack, Echo))]
-    interests = answers[3]
-    assert answers == [Ack((0, 1)), Echo(7), Ack((2,)), interests, Ack((3,))]
+    assert answers == [Ack((0, 1)), Echo(7), Ack((2,)), Ack((50,)), Ack((3,))]
 
 
 def test_an_answer_to_many_counts_as_more_bytes_than_one_to_one() -> None:

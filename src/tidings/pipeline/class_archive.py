@@ -5,8 +5,9 @@ the time in which Spark starts and does little work. Java can keep them as they 
 file that the next JVM maps ("class data sharing"); `class_archive_maker` makes that file.
 
 Java looks by itself whether a file fits: its own build, the class path, the time of each jar. One
-that does not fit, or is damaged, is passed over; what Java would say about that is turned off, as
-nobody is harmed. So a file need not be there, and nothing but time depends on it.
+that does not fit is passed over; what Java would say about that is turned off, as nobody is harmed.
+So a file need not be there, and nothing but time depends on it. Java does not look whether a file
+that fits is whole, and crashes if it was cut short: it is to be removed then, and may be made anew.
 """
 
 from __future__ import annotations
