@@ -1,11 +1,8 @@
 """Brokers hang, are killed, run out of disk or are cut off, and durable messages still arrive."""
 
-import json
 import resource
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,7 +12,7 @@ from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
-from support.children import start
+from support.broker_processes import BrokerProcess
 from support.live import Overlay, PahoClient, an_overlay, eventually, free_ports
 
 from tidings.broker.settings import Settings
@@ -26,53 +23,14 @@ from tidings.live.journal.recovery import recover
 from tidings.mqtt.codec import encode
 from tidings.mqtt.packets import MQTT_5, Connect, Pingreq, Pingresp, Publish
 from tidings.mqtt.properties import Properties
-from tidings.testbed.broker_files import to_toml
 from tidings.traces.files import parquet_files, read_files
 from tidings.traces.schemas import arrow_schema
 
-START_WITHIN_S = 60.0  # several Pythons start at once, and others want the processor too
 ARRIVE_WITHIN_S = 60.0
 COUNT = 20  # messages of each kind
 
 
 # ---- a line of processes: a - b - c
-
-
-class BrokerProcess:
-    """A broker that can be stopped, killed and started again."""
-
-    def __init__(self, config: BrokerConfig, folder: Path) -> None:
-        self.port, self._path = config.mqtt_port, folder / f"{config.name}.toml"
-        self._path.write_text(to_toml(config))
-        self._said, self._complained = folder / f"{config.name}.out", folder / f"{config.name}.err"
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "tidings.live", str(self._path)]
-        with self._said.open("w") as said, self._complained.open("w") as complained:
-            self.process = start(command, stdin=subprocess.PIPE, stdout=said, stderr=complained)
-
-    def complaints(self) -> str:
-        return self._complained.read_text()
-
-    def until(self, **wanted: Any) -> None:
-        """Waits until it reports this: that it listens, its links, how many subscriptions."""
-
-        def so() -> bool:
-            assert self.process.poll() is None, self.complaints()
-            lines = self._said.read_text().rpartition("\n")[0].splitlines()
-            status = {name: value for line in lines for name, value in json.loads(line).items()}
-            return status | wanted == status
-
-        eventually(so, START_WITHIN_S)
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        """Its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        assert self.process.stdin is not None
-        code = self.process.wait(START_WITHIN_S)
-        self.process.stdin.close()
-        return code
 
 
 class Line:

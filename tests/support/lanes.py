@@ -22,7 +22,13 @@ from xdist.workermanage import WorkerController
 # As they are written in the files: whoever distributes tests has only their ids.
 SPARK = ('xdist_group("spark")',)
 TIMING = "mark.timing"
-PROCESSES = ("import subprocess", "support.standalone", "support.triangle", "support.two_worlds")
+PROCESSES = (
+    "import subprocess",
+    "support.broker_processes",
+    "support.standalone",
+    "support.triangle",
+    "support.two_worlds",
+)
 
 
 class Lanes(LoadScopeScheduling):
