@@ -89,6 +89,15 @@ def test_files_of_several_versions_in_one_folder_are_read_together(
     assert sum(headers) == 2 * sum(row.header_bytes for row in now["carried"].collect()) > 0
 
 
+def test_tables_in_one_partition_have_the_same_rows(spark: SparkSession, today: Path) -> None:
+    found = read_traces(spark, today)
+    together = found.in_one_partition()
+    assert found["published"].rdd.getNumPartitions() > 1
+    for table in TABLES:
+        assert together[table].rdd.getNumPartitions() == 1
+        assert rows_of(together[table]) == rows_of(found[table])
+
+
 def test_links_are_learned_alike_from_rows_of_version_2(spark: SparkSession, today: Path) -> None:
     before, now = (
         learn(spark, checked_input(folder, None, 0.2)).model for folder in (VERSION_2, today)
