@@ -26,7 +26,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-TINY_BYTES = 250_000  # of files; with more rows than that, several cores are faster than one
+TINY_BYTES = 150_000  # of files; from 250 kB on, one task saves nothing any more
 SMALL_BYTES = 4_000_000  # of files
 LARGE_BYTES = 64_000_000  # of files
 PARTITION_BYTES = 8_000_000  # of files, for each partition of what is made of them
