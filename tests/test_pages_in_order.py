@@ -1,6 +1,7 @@
 """A newcomer types what README and the guide say, in their order, in a fresh folder.
 
-Only what makes it long is shortened: seconds, and the grids of studies. Commands of Spark run in
+Only what makes it long is shortened: seconds, the grids of studies, and the number of brokers in
+full meshes, whose brokers tell each other of 190 links in each run. Commands of Spark run in
 the session of the tests, which spares a start of Java for each; that they run as programs too has
 tests elsewhere.
 """
@@ -48,6 +49,10 @@ def copy(tmp_path: Path) -> Path:
     for study in (tmp_path / "studies").glob("*.toml"):
         text = study.read_text().replace("[600]", f"[{SECONDS}]")
         study.write_text(re.sub(r"count = \d+", "count = 1", text))
+    for mesh in (tmp_path / "scenarios" / "dcrd.toml", tmp_path / "scenarios" / "mesh20.toml"):
+        text = mesh.read_text()
+        assert "brokers = 20" in text
+        mesh.write_text(text.replace("brokers = 20", "brokers = 10"))
     config = toml_blocks(GUIDE / "run-a-broker.md")[0]
     for name in ("broker.toml", "delft.toml"):
         (tmp_path / name).write_text(config)

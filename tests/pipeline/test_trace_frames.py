@@ -53,14 +53,20 @@ def rows_of(frame: DataFrame) -> list[str]:
     return sorted(repr(row) for row in frame.drop("run").collect())
 
 
+def with_version_2(today: Path, folder: Path) -> Path:
+    """Rows of version 2 and the same rows of today, in files of their own."""
+    shutil.copytree(VERSION_2, folder)
+    for file in today.rglob("older*.parquet"):
+        (folder / file.parent.name).mkdir(exist_ok=True)
+        (folder / file.parent.name / "three.parquet").write_bytes(file.read_bytes())
+    return folder
+
+
 def test_an_analysis_of_version_2_has_the_tables_of_one_of_today(
     spark: SparkSession, today: Path, tmp_path: Path
 ) -> None:
     """Both lie in one folder, and each run has its own part of a table."""
-    folder = shutil.copytree(VERSION_2, tmp_path / "traces")
-    for file in today.rglob("older*.parquet"):
-        (folder / file.parent.name).mkdir(exist_ok=True)
-        (folder / file.parent.name / "three.parquet").write_bytes(file.read_bytes())
+    folder = with_version_2(today, tmp_path / "traces")
     (before,), (now,) = (run_names(traces) for traces in (VERSION_2, today))
     assert before != now
     tables = analyse(spark, folder).tables()
@@ -87,6 +93,18 @@ def test_files_of_several_versions_in_one_folder_are_read_together(
             assert rows_of(found[table]) == sorted(rows_of(now[table]) * 3)
     headers = [row.header_bytes for row in found["carried"].collect()]
     assert sum(headers) == 2 * sum(row.header_bytes for row in now["carried"].collect()) > 0
+
+
+def test_tables_in_one_partition_have_the_same_rows(
+    spark: SparkSession, today: Path, tmp_path: Path
+) -> None:
+    folder = with_version_2(today, tmp_path / "traces")
+    found = read_traces(spark, folder)
+    together = found.in_one_partition()
+    assert found["published"].rdd.getNumPartitions() > 1
+    for table in TABLES:
+        assert together[table].rdd.getNumPartitions() <= 1  # none if there are no rows
+        assert rows_of(together[table]) == rows_of(found[table])
 
 
 def test_links_are_learned_alike_from_rows_of_version_2(spark: SparkSession, today: Path) -> None:

@@ -34,8 +34,10 @@ from tidings.pipeline.analyse.spark_settings import (
     FALLBACK,
     LARGE_BYTES,
     LITTLE_PLANNING,
+    ONE_TASK,
     PARTITIONS,
     SMALL_BYTES,
+    TINY_BYTES,
     settings_for_size,
     temporary_settings,
 )
@@ -296,7 +298,12 @@ def broken_inside(file: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("size_bytes", "wanted"),
-    [(1000, LITTLE_PLANNING), (SMALL_BYTES, {}), (LARGE_BYTES, {BROADCAST_BELOW: "-1"})],
+    [
+        (1000, LITTLE_PLANNING | ONE_TASK),
+        (TINY_BYTES, LITTLE_PLANNING),
+        (SMALL_BYTES, {}),
+        (LARGE_BYTES, {BROADCAST_BELOW: "-1"}),
+    ],
 )
 def test_settings_fit_the_size_of_a_folder_and_end_with_its_analysis(
     spark: SparkSession, size_bytes: int, wanted: dict[str, str]

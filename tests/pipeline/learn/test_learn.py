@@ -22,10 +22,18 @@ from tidings.core.links.model import LearnedLink
 from tidings.core.trace import Acknowledged, Forwarded, LinkChanged, Probed, Row
 from tidings.files.folders import replaced
 from tidings.files.link_model import read_link_model
-from tidings.pipeline.analyse.spark_settings import LITTLE_PLANNING, temporary_settings
+from tidings.pipeline.analyse.spark_settings import (
+    BROADCAST_BELOW,
+    LITTLE_PLANNING,
+    ONE_TASK,
+    PARTITIONS,
+    SMALL_BYTES,
+    TINY_BYTES,
+    temporary_settings,
+)
 from tidings.pipeline.learn import job
 from tidings.pipeline.learn.job import Lesson, learn, write
-from tidings.pipeline.learn.measurements import checked_input
+from tidings.pipeline.learn.measurements import Input, checked_input
 from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.links.gamma import LEVELS, fitted
 from tidings.pipeline.transforms.links.history import trace_histories
@@ -447,16 +455,22 @@ def test_a_small_input_is_learned_from_without_compiling_plans(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = dict.fromkeys(LITTLE_PLANNING, "true") | {"spark.sql.codegen.factoryMode": "FALLBACK"}
+    usual |= {PARTITIONS: "7", BROADCAST_BELOW: "1000"}
+    given = checked_input(table, None, 0.2)
 
     def settings() -> dict[str, str]:
-        return {name: str(spark.conf.get(name)) for name in LITTLE_PLANNING}
+        return {name: str(spark.conf.get(name)) for name in usual}
 
     monkeypatch.setattr(job, "_learned", lambda *_: settings())
     with temporary_settings(spark, usual):
-        assert learn(spark, checked_input(table, None, 0.2)) == LITTLE_PLANNING
-        assert settings() == usual
-        monkeypatch.setattr(job, "is_small", lambda _: False)
-        assert learn(spark, checked_input(table, None, 0.2)) == usual
+        for size_bytes, wanted in (
+            (TINY_BYTES - 1, LITTLE_PLANNING | ONE_TASK),
+            (SMALL_BYTES - 1, LITTLE_PLANNING),
+            (SMALL_BYTES, {}),
+        ):
+            monkeypatch.setattr(Input, "size_bytes", lambda _, size=size_bytes: size)
+            assert learn(spark, given) == usual | wanted
+            assert settings() == usual
 
 
 def test_traces_without_hops_say_what_to_set(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -49,10 +48,10 @@ IMPATIENT = {
 }
 
 
-# Where the executors' package is from, and then a sweep and an analysis, all in one session: each
-# session on a cluster starts three more JVMs.
-PLACES_AND_COMMANDS = """
-import sys
+# The commands that it reads, one after the other in one session: each session on a cluster starts
+# three more JVMs. `places` says where the executors' package is from.
+DRIVER = """
+import json, sys
 from pyspark.sql.functions import udf
 from tidings.cli.main import main
 from tidings.cli.options import spark_settings
@@ -62,17 +61,51 @@ def place(_):
     import tidings.pipeline.sweep.points as module
     return module.__file__
 
-spec, out, master, *conf = sys.argv[1:]
+master, *conf = sys.argv[1:]
 spark = spark_session(master, more=spark_settings(conf[1::2]))
-places = spark.range(0, 4, 1, 4).select(udf(place, "string")("id").alias("place")).distinct()
-print([row.place for row in places.collect()], flush=True)
-for command in (["sweep", spec, "--json", "--out", out], ["analyse", out]):
-    sys.argv = ["tidings", *command, "--master", master, *conf]
-    try:
-        main()
-    except SystemExit as end:
-        assert not end.code, end.code
+for line in sys.stdin:
+    command, code = json.loads(line), 0
+    if command == ["places"]:
+        rows = spark.range(0, 4, 1, 4).select(udf(place, "string")("id").alias("place"))
+        print([row.place for row in rows.distinct().collect()])
+    else:
+        sys.argv = ["tidings", *command, "--master", master, *conf]
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    print(f"ended with {code or 0}", flush=True)
 """
+
+
+class Driver:
+    """A process that runs commands on a cluster, in one session."""
+
+    def __init__(self, process: "subprocess.Popen[str]", complaints: Path) -> None:
+        self.process, self._complaints = process, complaints
+
+    def begin(self, *command: object) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps([*map(str, command)]) + "\n")
+        self.process.stdin.flush()
+
+    def said(self) -> list[str]:
+        """What the command says until it has ended well."""
+        assert self.process.stdout is not None
+        lines = list[str]()
+        for line in self.process.stdout:
+            if line.startswith("ended with"):
+                assert line == "ended with 0\n", self.complaints()
+                return lines
+            lines.append(line.rstrip("\n"))
+        raise AssertionError(self.complaints())
+
+    def run(self, *command: object) -> list[str]:
+        self.begin(*command)
+        return self.said()
+
+    def complaints(self) -> str:
+        return self._complaints.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -81,19 +114,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
-@contextmanager
-def started(program: list[str], *command: object, **conf: str) -> Iterator["subprocess.Popen[str]"]:
-    """A command in a process of its own, with these settings of Spark; it ends with the block."""
-    process = subprocess.Popen(
-        [sys.executable, *program, *map(str, command), *as_options(conf)],
-        env=os.environ | {"SPARK_LOCAL_IP": HOST},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture(scope="module")
+def driver(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    complaints = tmp_path_factory.mktemp("driver") / "stderr"
+    with complaints.open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, cluster.master, *as_options(SMALL | IMPATIENT)],
+            env=os.environ | {"SPARK_LOCAL_IP": HOST},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
     with process:
         try:
-            yield process
+            yield Driver(process, complaints)
+            assert process.stdin is not None
+            process.stdin.close()
+            assert process.wait(timeout=WITHIN_S) == 0, complaints.read_text()
         finally:
             process.kill()
 
@@ -116,36 +154,31 @@ def assert_no_row_is_there_twice(out: Path) -> None:
 
 
 def test_a_sweep_and_an_analysis_run_on_machines_without_tidings(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, driver: Driver, tmp_path: Path
 ) -> None:
     spec, out = a_spec(tmp_path / "here", TINY_GRID, MAPPED), tmp_path / "shared"
     (spec.parent / "map.gml").write_text(TINY_MAP)
-    with started(["-c", PLACES_AND_COMMANDS], spec, out, cluster.master, **SMALL) as process:
-        said, complaints = process.communicate(timeout=WITHIN_S)
-    assert process.returncode == 0, complaints
-    places, swept, *shown = said.splitlines()
-    assert places == "['./tidings.zip/tidings/pipeline/sweep/points.py']", complaints
+    assert driver.run("places") == ["['./tidings.zip/tidings/pipeline/sweep/points.py']"]
+    [swept] = driver.run("sweep", spec, "--json", "--out", out)
     report = json.loads(swept)
-    assert (report["ran"], report["failures"]) == (4, []), complaints
+    assert (report["ran"], report["failures"]) == (4, []), driver.complaints()
     assert digests(out) == local_digests(spec)
     assert {row["strategy"] for row in report["metrics"]} == {"d-tree", "r-tree"}
-    assert any("Read 4 runs from" in line for line in shown)
+    assert any("Read 4 runs from" in line for line in driver.run("analyse", out))
 
 
-def test_a_sweep_goes_on_without_a_worker_that_dies(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_sweep_goes_on_without_a_worker_that_dies(
+    cluster: Cluster, driver: Driver, tmp_path: Path
+) -> None:
     spec, out = a_spec(tmp_path, MANY, SLOWER), tmp_path / "shared"
-    before = cluster.executors()
-    command = ("sweep", spec, "--master", cluster.master, "--json", "--out", out)
-    both_began = [count + 1 for count in before]
-    with started(["-m", "tidings"], *command, **SMALL, **IMPATIENT) as process:
-        while len(point_files(out)) < 2 or cluster.executors() != both_began:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.05)
-        cluster.kill_last_worker()
-        assert len(point_files(out)) < 9, "the sweep was almost over"
-        said, complaints = process.communicate(timeout=WITHIN_S)
-    assert "Lost executor" in complaints
-    assert process.returncode == 0, complaints
+    driver.begin("sweep", spec, "--json", "--out", out)
+    while len(point_files(out)) < 2 or cluster.executors() != [1, 1]:
+        assert driver.process.poll() is None, driver.complaints()
+        time.sleep(0.05)
+    cluster.kill_last_worker()
+    assert len(point_files(out)) < 9, "the sweep was almost over"
+    [said] = driver.said()
+    assert "Lost executor" in driver.complaints()
     assert (json.loads(said)["ran"], json.loads(said)["failures"]) == (10, [])
     assert digests(out) == local_digests(spec)
     assert_no_row_is_there_twice(out)

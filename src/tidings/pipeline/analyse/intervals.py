@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtrit  # scipy.stats has it too, but takes a second to import
 
 from tidings.pipeline.transforms import metrics
 
@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 def interval_factor(samples: pd.Series) -> pd.Series:
     """What a sample deviation is multiplied with; NaN for a single sample."""
     count = samples.where(samples > 1).astype(float)
-    return stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) / count**0.5
+    return stdtrit(count - 1, (1 + CONFIDENCE) / 2) / count**0.5
 
 
 def with_intervals(means: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.intervals import with_intervals, with_paired_intervals
 from tidings.pipeline.analyse.question import LATENESS_RATIOS
-from tidings.pipeline.analyse.spark_settings import settings_for_size
+from tidings.pipeline.analyse.spark_settings import is_tiny, settings_for_size
 from tidings.pipeline.file_retry import spark_error, with_file_retry
 from tidings.pipeline.trace_frames import Traces, all_good, read_intake
 from tidings.pipeline.transforms import metrics, served
@@ -87,7 +87,7 @@ def study_of(spark: SparkSession, folder: Path, name: str) -> pd.DataFrame:
     intake = all_good(folder, {row["point"] for row in points if row["study"] == name})
     needed = set(metrics.NEEDED) - {"subscription", "deadline_s", "reason"}  # of subscribers, drops
     try:
-        traces = read_intake(spark, folder, intake)
+        traces = _traces(spark, folder, intake)
         with (
             settings_for_size(spark, intake.size_bytes()),
             persisted(outcomes(traces).select(*sorted(needed))) as rows,
@@ -112,7 +112,7 @@ def write(analysis: Analysis, out: Path) -> list[Path]:
 def _analysed(
     spark: SparkSession, folder: Path, by: By, window_s: float, intake: Intake
 ) -> Analysis:
-    traces = read_intake(spark, folder, intake)
+    traces = _traces(spark, folder, intake)
     needed = [name for name in EXAMINED_COLUMNS if name != "hops"]
     with (
         settings_for_size(spark, intake.size_bytes()),
@@ -135,6 +135,11 @@ def _analysed(
             _study(strategies, traces),
             _differences(strategies, traces),
         )
+
+
+def _traces(spark: SparkSession, folder: Path, intake: Intake) -> Traces:
+    traces = read_intake(spark, folder, intake)
+    return traces.in_one_partition() if is_tiny(intake.size_bytes()) else traces
 
 
 def _strategies(rows: DataFrame, traces: Traces) -> DataFrame:

@@ -23,7 +23,7 @@ from tidings.core.errors import ConfigError, TidingsError
 from tidings.core.links.model import LearnedLink, learned_links
 from tidings.files.folders import replaced
 from tidings.pipeline.analyse.job import persisted
-from tidings.pipeline.analyse.spark_settings import LITTLE_PLANNING, is_small, temporary_settings
+from tidings.pipeline.analyse.spark_settings import is_tiny, settings_for_little, temporary_settings
 from tidings.pipeline.file_retry import spark_error, with_file_retry
 from tidings.pipeline.learn.measurements import TABLE_COLUMNS, Input, InputKind, with_files
 from tidings.pipeline.learn.model_rows import figures, model_rows
@@ -95,7 +95,7 @@ def _in_silence(step: str, part: float) -> None:
 
 def learn(spark: SparkSession, given: Input, progress: Progress = _in_silence) -> Lesson:
     """All that the input tells of its links."""
-    with temporary_settings(spark, LITTLE_PLANNING if is_small(given.size_bytes()) else {}):
+    with temporary_settings(spark, settings_for_little(given.size_bytes())):
         return _learned(spark, given, progress)
 
 
@@ -150,10 +150,14 @@ def _lesson(spark: SparkSession, given: Input, progress: Progress) -> Lesson:
 def _watched(spark: SparkSession, given: Input) -> _Watched:
     if given.intake is not None:
         traces = read_intake(spark, given.path, given.intake)
+        if is_tiny(given.size_bytes()):
+            traces = traces.in_one_partition()
         samples = trace_samples(traces, given.probe_timeout_s)
         noticed = changes(traces["link_changed"])
         return _Watched(samples, trace_histories(samples, noticed, spells(traces)))
     table = spark.read.parquet(f"file://{given.path.absolute()}").select(*TABLE_COLUMNS)
+    if is_tiny(given.size_bytes()):
+        table = table.coalesce(1)
     samples = table_samples(table, given.slice_s)
     return _Watched(samples, table_histories(samples, given.slice_s))
 
