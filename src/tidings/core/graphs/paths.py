@@ -31,7 +31,7 @@ from itertools import islice, pairwise
 from math import inf
 from typing import TypeAlias
 
-from msgspec import Struct
+from tidings.core.values import Value
 
 Graph: TypeAlias = Mapping[str, Mapping[str, float]]
 BrokerPath: TypeAlias = tuple[str, ...]
@@ -41,7 +41,7 @@ _Ranked: TypeAlias = tuple[int, int, int, BrokerPath]
 UNIT_PER_ONE = 2.0**60
 
 
-class ShortestPaths(Struct, frozen=True):
+class ShortestPaths(Value, frozen=True):
     """The best path from one source to each target that it reaches."""
 
     source: str

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tidings.core.intervals import Interval
+from tidings.core.links.intervals import Interval
 
 UNANSWERED = 3  # in a row, at least: the brokers' own default of `probes_missed`
 BY_CHANCE = 0.05  # with this probability losses alone look like an outage somewhere in a history

@@ -27,17 +27,16 @@ from bisect import bisect_right
 from collections.abc import Callable
 from math import inf
 
-from msgspec import Struct
-
 from tidings.core.ranges import NotNegative, Positive, Ratio
 from tidings.core.rng import Draws
+from tidings.core.values import Value
 
 LEAST_OF_MEAN = 0.01  # no frame is sent at more than a hundred times the mean pace
 ONE_AT_A_TIME = 1.0  # the room of a rate-limited link: one parcel, then wait until it has left
 _BLOCK_BITS = 12  # epochs are drawn 4,096 at a time
 
 
-class Conditions(Struct, frozen=True):
+class Conditions(Value, frozen=True):
     """What holds for one link, in both directions. A broker's file may state each of these."""
 
     delay_s: NotNegative  # at the start, and for ever if there are no steps
