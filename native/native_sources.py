@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 
 VALUES = {"Value", "ChangingValue"}
+FUTURE = "from __future__ import annotations"
+INHERITED = {"NeverReroutes"}  # by strategies of others, which are interpreted
 NOT_NATIVE = ("cached_property", "runtime_checkable")
 
 
@@ -27,6 +29,8 @@ def native_source(text: str, name: str) -> str:
             raise UnfitError(f"{name}: {node.id} does not work in native classes")
         if isinstance(node, ast.ClassDef) and VALUES & {*map(_name, node.bases)}:
             _make_native(node, lines, name)
+        if isinstance(node, ast.ClassDef) and node.name in INHERITED:
+            _open_to_heirs(node, lines)
     return "\n".join(lines)
 
 
@@ -58,6 +62,12 @@ def _make_native(node: ast.ClassDef, lines: list[str], name: str) -> None:
     lines[end] = f"    def __init__(self, {', '.join(asked)}) -> None: {kept}"
     names = ", ".join(repr(field) for field, _ in named)
     lines[end + 1] = f"    def fields(self) -> tuple[str, ...]: return ({names},)"
+
+
+def _open_to_heirs(node: ast.ClassDef, lines: list[str]) -> None:
+    """Let interpreted classes inherit from it, in the empty line before it."""
+    lines[lines.index(FUTURE)] += "; from mypy_extensions import mypyc_attr"
+    lines[node.lineno - 2] = "@mypyc_attr(allow_interpreted_subclasses=True)"
 
 
 def _cut(lines: list[str], annotation: ast.expr, value: ast.expr) -> None:

@@ -146,8 +146,9 @@ def _best_first(
             continue
         done.add(here)
         yield ranked
+        at_root = ranked[2] == root[2]  # every step adds a hop
         for onward, weight in graph.get(here, {}).items():
-            if onward in done or weight == inf or (ranked is root and onward in taken):
+            if onward in done or weight == inf or (at_root and onward in taken):
                 continue
             known = least.get(onward)
             if known is not None and known[0] < ranked[0] + units(weight):
