@@ -14,10 +14,10 @@ PIP   := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup run test lint reproduce bench lock clean
+.PHONY: help setup native run test test-native lint reproduce bench lock clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: $(STAMP) ## install everything into .venv (every other target does this itself)
 
@@ -52,11 +52,24 @@ run: $(BASIC) ## a live overlay on this machine, until Ctrl-C [SECONDS=20] [SCEN
 # Pytest's 5 means that none was found. Modules stay compiled even where the environment asks not to
 # keep them: hundreds of processes start here, and each would compile half of the package again.
 test: export PYTHONDONTWRITEBYTECODE :=
+test: export TIDINGS_NATIVE := 0
 test: $(STAMP) ## run all tests [WORKERS=4] [ARGS="-k word"]
 	@failed=0; \
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m "not timing" $(ARGS) || failed=$$?; \
 	$(BIN)/python -m pytest -q -n 2 --dist loadscope -m timing $(ARGS) || { code=$$?; test $$code -eq 5 || failed=$$code; }; \
 	exit $$failed
+
+# What is compiled, and what shows that it does the same. Tests that reach into modules to replace
+# something need the source.
+NATIVE_TESTS := tests/broker tests/core tests/determinism tests/parity tests/properties \
+    tests/routing tests/scheduling tests/sim
+
+native: export TIDINGS_NATIVE := 0
+native: $(STAMP) ## compile what every message goes through: 2 to 3 times faster; needs a C compiler
+	@$(BIN)/python native/build.py 2>&1 | { grep -v ': warning: ' || true; }
+
+test-native: native ## compile, then run with it the tests of what was compiled
+	@TIDINGS_NATIVE=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m "not timing" $(NATIVE_TESTS) $(ARGS)
 
 lint: $(STAMP) ## check style, types and the direction of imports
 	@$(BIN)/ruff check .

@@ -29,7 +29,8 @@ from _report import Line, line, run
 
 from tidings.core.contract import Destination, Group
 from tidings.core.links.outlook import Outlook
-from tidings.core.message import Message, Parcel
+from tidings.core.message import Message
+from tidings.core.parcel import Parcel
 from tidings.core.rng import Draws
 from tidings.scheduling import POLICIES
 from tidings.scheduling.base import Queue

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from tidings import CODE
+from tidings.native_code import SWITCH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +22,11 @@ pytest_plugins = ("support.children", "support.forgiven", "support.lanes")
 # On a busy machine a slow example says nothing about the code.
 settings.register_profile("tidings", deadline=None)
 settings.load_profile("tidings")
+
+
+def pytest_configure() -> None:
+    if os.environ.get(SWITCH) == "1" and CODE != "compiled":
+        pytest.exit(f"Compiled code is to be tested, but the code is {CODE}.", returncode=2)
 
 
 def uses_spark(marks: Iterable[pytest.Mark]) -> bool:

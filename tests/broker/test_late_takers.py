@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from math import inf
 
 import pytest
-from msgspec.structs import replace
 from support.builders import (
     START,
     a_broker,
@@ -17,13 +16,15 @@ from support.builders import (
     sends,
     some_interests,
 )
+from support.values import replace
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Send, Store
 from tidings.broker.frames import Ack, Data
 from tidings.broker.settings import Settings
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.message import Message, Parcel
+from tidings.core.message import Message
+from tidings.core.parcel import Parcel
 
 WAIT_S = 30.0
 

@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import (
     START,
     a_broker,
@@ -12,6 +11,7 @@ from support.builders import (
     sends,
     some_interests,
 )
+from support.values import replace
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Send, Store

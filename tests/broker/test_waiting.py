@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import (
     LINE,
     START,
@@ -25,6 +24,7 @@ from support.builders import (
     rows,
     sends,
 )
+from support.values import replace
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Forget
@@ -32,7 +32,7 @@ from tidings.broker.frames import Ack, Data, Links
 from tidings.broker.settings import Settings
 from tidings.broker.waiting import LONGEST_PAUSE, WaitingRoom
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Dropped
 
 EVERY_S = 1.0

@@ -2,22 +2,14 @@
 
 from math import inf
 
-import msgspec
 import pytest
 from support.builders import a_destination, a_message
+from support.values import fields_of, replace
 
-from tidings.core.message import (
-    HEADER_BYTES,
-    MOST_RESTARTS,
-    Budget,
-    Envelope,
-    Message,
-    Parcel,
-    attributes,
-    expiry,
-    set_out,
-)
+from tidings.core.message import HEADER_BYTES, Budget, Envelope, Message, attributes
 from tidings.core.message_ids import SERIAL_BITS, MessageIds, first_id
+from tidings.core.parcel import MOST_RESTARTS, Parcel, expiry, received, restored, set_out
+from tidings.core.values import changed
 
 
 def test_a_message_expires_when_its_last_destination_gives_up() -> None:
@@ -47,15 +39,15 @@ TRAVELLED = Parcel(
 
 def changes(before: Parcel, after: Parcel) -> dict[str, object]:
     """The fields that a verb has given another value."""
-    old, new = msgspec.structs.asdict(before), msgspec.structs.asdict(after)
+    old, new = fields_of(before), fields_of(after)
     return {field: value for field, value in new.items() if value != old[field]}
 
 
 def test_a_parcel_that_crosses_a_link_keeps_all_but_its_clock_and_its_path() -> None:
     envelope = TRAVELLED.on_the_wire(now=11.5)
     assert envelope.age_s == 1.5
-    received = envelope.received("b3", OWED, born_at=110.0, size_bytes=150)
-    assert changes(TRAVELLED, received) == {
+    taken = received(envelope, "b3", OWED, born_at=110.0, size_bytes=150)
+    assert changes(TRAVELLED, taken) == {
         "born_at": 110.0,
         "expires_at": 114.0,
         "path": ("b1", "b2", "b3"),
@@ -88,13 +80,13 @@ def test_a_parcel_that_starts_afresh_forgets_all_but_its_age_and_that_it_did() -
         "budgets": (),
         "doubtful": True,  # it had given up a neighbour, who may have taken it
     }
-    unsent = msgspec.structs.replace(TRAVELLED, given_up=())
+    unsent = changed(TRAVELLED, given_up=())
     assert not unsent.afresh("b2", OWED).doubtful
-    assert msgspec.structs.replace(unsent, doubtful=True).afresh("b2", OWED).doubtful
+    assert replace(unsent, doubtful=True).afresh("b2", OWED).doubtful
 
 
 def test_restarts_are_counted_up_to_a_limit() -> None:
-    often = msgspec.structs.replace(TRAVELLED, restarts=2**62)
+    often = changed(TRAVELLED, restarts=2**62)
     assert often.afresh("b2", OWED).restarts == MOST_RESTARTS
 
 
@@ -102,8 +94,8 @@ def test_what_is_stored_and_restored_has_lost_only_what_it_had_tried() -> None:
     envelope = TRAVELLED.stored(1.5, OWED[:1])
     path = ("b1", "b2")
     assert envelope == Envelope(TRAVELLED.message, 1.5, OWED[:1], path, "dcrd", durable=True)
-    restored = envelope.restored(OWED, born_at=110.0)
-    assert restored == Parcel(
+    again = restored(envelope, OWED, born_at=110.0)
+    assert again == Parcel(
         TRAVELLED.message,
         110.0,
         114.0,
@@ -117,7 +109,7 @@ def test_what_is_stored_and_restored_has_lost_only_what_it_had_tried() -> None:
 
 def test_an_older_envelope_differs_in_age_only() -> None:
     envelope = TRAVELLED.on_the_wire(now=11.5)
-    assert envelope.older(0.25) == msgspec.structs.replace(envelope, age_s=1.75)
+    assert envelope.older(0.25) == replace(envelope, age_s=1.75)
 
 
 def test_a_message_sets_out_at_its_publishers_broker() -> None:

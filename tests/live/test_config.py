@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import astuple, replace
 
 from tidings.core.errors import ConfigError
+from tidings.core.links.conditions import Conditions
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.links.weather import Conditions
 from tidings.files.toml import read_toml
 from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour, load, parse
 from tidings.testbed.broker_files import to_toml

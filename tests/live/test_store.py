@@ -25,8 +25,9 @@ from tidings.broker.effects import Effect, Forget, Send, Store
 from tidings.broker.frames import Ack, Data
 from tidings.broker.settings import Settings
 from tidings.core.errors import ConfigError
-from tidings.core.links.weather import Conditions
-from tidings.core.message import Envelope, Message, Parcel
+from tidings.core.links.conditions import Conditions
+from tidings.core.message import Envelope, Message
+from tidings.core.parcel import Parcel
 from tidings.core.rng import Draws
 from tidings.live import store as store_module
 from tidings.live.clock import wall_clock

@@ -7,9 +7,9 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import Net, a_parcel, pinned
 from support.scenarios import a_scenario, outcome, served, wanted
+from support.values import replace
 from support.views import a_view as a_fast_view
 
 from tidings.broker.broker import Broker

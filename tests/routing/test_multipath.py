@@ -7,16 +7,17 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import a_data, a_message, a_parcel, connected
 from support.scenarios import a_scenario, outcome, served, wanted
+from support.values import replace
 from support.views import a_view
 
 from tidings.broker.frames import Data
 from tidings.core.trace import Dropped
 from tidings.routing import ROUTERS
-from tidings.routing.base import Hop, Router
+from tidings.routing.base import Hop
 from tidings.routing.options import Options
+from tidings.routing.protocols import Router
 
 Paths = tuple[tuple[str, ...], ...]
 Copy = tuple[str, list[str], Paths]  # next hop, destinations, plan

@@ -12,7 +12,7 @@ from support.builders import a_parcel, connected
 from support.scenarios import a_scenario, outcome, served, wanted
 from support.views import a_view
 
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Dropped
 from tidings.routing import ROUTERS, SIMULATOR_ONLY, live_strategies
 from tidings.routing.base import Route, View

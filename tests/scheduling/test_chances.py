@@ -11,7 +11,7 @@ from support.prospects import Known
 
 from tidings.core.contract import Destination, Group
 from tidings.core.links.outlook import Outlook
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling.chances import Curve, curves_of, doomed_from, must_arrive, success
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.builders import a_destination, a_message, a_parcel
 from support.prospects import Known
 
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling import POLICIES
 from tidings.scheduling.options import BenefitOptions
 from tidings.scheduling.simple import Fifo, RemainingLifetime, average_deadline_at

@@ -5,12 +5,13 @@ from math import inf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import a_destination, a_message, a_parcel
 from support.prospects import Known
+from support.values import replace
 
 from tidings.core.links.outlook import Outlook
-from tidings.core.message import Budget, Parcel
+from tidings.core.message import Budget
+from tidings.core.parcel import Parcel
 from tidings.scheduling.options import BenefitOptions
 from tidings.scheduling.urgency import Urgency
 

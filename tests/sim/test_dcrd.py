@@ -14,7 +14,7 @@ from support.traces import tables_of
 
 from tidings.broker.frames import Data, Gossip
 from tidings.core.errors import CheckFailed
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.core.trace import TABLES
 from tidings.routing import ROUTERS
 from tidings.routing.base import Hop, NeverReroutes, Route, View

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.scenarios import outcome
 
-from tidings.core.links.weather import Conditions
+from tidings.core.links.conditions import Conditions
 from tidings.scenarios.read import load, parse
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from support.scenarios import Tables, a_scenario, outcome, served, wanted
 
-from tidings.sim.world import Result
+from tidings.sim.result import Result
 
 # Ten messages a second fit the link; a hundred are offered for four seconds.
 SLOW_LINK = {

@@ -12,7 +12,8 @@ from tidings.broker.frames import Ack, Data, Frame, Interests, Links, Pull
 from tidings.broker.settings import Settings
 from tidings.core.contract import Contract, Destination, Group, Subscription, subscription_id
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.message import Envelope, Message, Parcel, expiry
+from tidings.core.message import Envelope, Message
+from tidings.core.parcel import Parcel, expiry
 from tidings.core.trace import Published, Row
 
 DELAY_S = 0.010  # one way, over any link, unless a test says otherwise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidings.core.links.outlook import Outlook
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 
 
 class Known:

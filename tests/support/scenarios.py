@@ -8,8 +8,9 @@ from tidings.core.document import changed
 from tidings.core.trace import TABLES
 from tidings.scenarios.read import parse
 from tidings.scenarios.set_up import set_up
+from tidings.sim.result import Result
 from tidings.sim.scenario import Scenario
-from tidings.sim.world import Result, simulate
+from tidings.sim.world import simulate
 from tidings.traces.schemas import arrow_schema
 
 SMALL: dict[str, Any] = {

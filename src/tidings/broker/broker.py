@@ -55,8 +55,9 @@ from tidings.core.cache import BoundedCache
 from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.memory import Memory
-from tidings.core.message import HEADER_BYTES, Envelope, Message, Parcel, set_out
+from tidings.core.message import HEADER_BYTES, Envelope, Message
 from tidings.core.message_ids import MessageIds
+from tidings.core.parcel import Parcel, received, set_out
 from tidings.core.topic import matches
 from tidings.core.trace import Delivered, Dropped, Reason
 from tidings.routing.base import Route, View, left_to_others
@@ -311,7 +312,7 @@ class Broker:
                 owed = tuple([other for other in owed if other is not destination])
                 break
         if owed:
-            parcel = envelope.received(self.name, owed, born_at, size_bytes)
+            parcel = received(envelope, self.name, owed, born_at, size_bytes)
             if envelope.durable:
                 effects.append(Store(parcel))
             onward.append(parcel)
@@ -350,7 +351,7 @@ class Broker:
             wanted = self._interests.wanted(message)
             self._deliver(message, wanted, born_at, len(envelope.path), now, effects)
             if envelope.durable:
-                mine = envelope.received(self.name, (destination,), born_at, size_bytes)
+                mine = received(envelope, self.name, (destination,), born_at, size_bytes)
                 self._late_takers.receive(mine, wanted.local_ids, now, effects)
 
     def _deliver(

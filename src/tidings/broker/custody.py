@@ -18,7 +18,7 @@ from tidings.broker.sending.outbox import CROWDED_FROM, ROOMY_BELOW
 from tidings.broker.settings import Settings
 from tidings.broker.waiting import WaitingRoom, is_fresh, may_wait
 from tidings.core.contract import Destination
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Delivered, Reason
 
 MOST_NAMED = 3  # destinations in a warning

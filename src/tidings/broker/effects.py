@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import final
 
-from msgspec import Struct
-
 from tidings.broker.frames import Frame
-from tidings.core.message import Message, Parcel
+from tidings.core.message import Message
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Row
+from tidings.core.values import Value
 
 
 @final
-class Send(Struct, frozen=True, gc=False):
+class Send(Value, frozen=True):
     """Put a frame on the link to a neighbour."""
 
     neighbour: str
@@ -26,7 +26,7 @@ class Send(Struct, frozen=True, gc=False):
 
 
 @final
-class Deliver(Struct, frozen=True, gc=False):
+class Deliver(Value, frozen=True):
     """Hand a message to local clients, once for each of these subscriptions."""
 
     subscriptions: tuple[str, ...]
@@ -35,21 +35,21 @@ class Deliver(Struct, frozen=True, gc=False):
 
 
 @final
-class Record(Struct, frozen=True, gc=False):
+class Record(Value, frozen=True):
     """Write a trace row."""
 
     row: Row
 
 
 @final
-class Store(Struct, frozen=True, gc=False):
+class Store(Value, frozen=True):
     """Write a parcel down, so that it outlives this broker, before any effect that follows."""
 
     parcel: Parcel
 
 
 @final
-class Forget(Struct, frozen=True, gc=False):
+class Forget(Value, frozen=True):
     """Strike out what was stored of a message for these destinations: others answer for it now."""
 
     message: int
@@ -57,7 +57,7 @@ class Forget(Struct, frozen=True, gc=False):
 
 
 @final
-class Warn(Struct, frozen=True, gc=False):
+class Warn(Value, frozen=True):
     """Tell whoever runs this broker. What it is about stands before the first colon, and may come
     again."""
 

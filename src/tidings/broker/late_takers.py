@@ -16,15 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import inf
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from tidings.broker.effects import Effect, Forget, Store
 from tidings.core.contract import Destination
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
+from tidings.core.values import ChangingValue, changed
 
 
-class HeldForLate(Struct):
+class HeldForLate(ChangingValue):
     """A message that is kept, as a parcel that is owed to the broker itself."""
 
     parcel: Parcel
@@ -67,7 +65,7 @@ class LateTakers:
         """A durable message was published here, and these brokers are known to want it."""
         if now < self._told_at:
             mine = (Destination(self._me, inf, ()),)
-            self._keep(replace(parcel, destinations=mine, path=(self._me, *served)), effects)
+            self._keep(changed(parcel, destinations=mine, path=(self._me, *served)), effects)
 
     def receive(
         self, parcel: Parcel, served: tuple[str, ...], now: float, effects: list[Effect]
@@ -79,7 +77,7 @@ class LateTakers:
     def give(self, held: HeldForLate, owed: tuple[Destination, ...]) -> Parcel:
         """It is given to these brokers too; what is to be stored of that."""
         held.served.update(destination.broker for destination in owed)
-        return replace(held.parcel, destinations=owed, path=(self._me, *sorted(held.served)))
+        return changed(held.parcel, destinations=owed, path=(self._me, *sorted(held.served)))
 
     def take_up(self, parcel: Parcel) -> HeldForLate:
         """Keeps what is stored; which clients were given it before a restart is not known."""

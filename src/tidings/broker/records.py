@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from tidings.broker.effects import Effect, Forget, Record
 from tidings.broker.sending.retransmission import Pending
 from tidings.core.contract import Destination, Subscription
-from tidings.core.message import Message, Parcel
+from tidings.core.message import Message
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Acknowledged, Dropped, Forwarded, Published, Subscribed
 
 

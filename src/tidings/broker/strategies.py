@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tidings.broker.settings import Settings
 from tidings.routing import ROUTERS, SIMULATOR_ONLY
-from tidings.routing.base import Router, SendsCopies, Talks
 from tidings.routing.options import Foresight, Options
+from tidings.routing.protocols import Router, SendsCopies, Talks
 
 
 class Strategies:

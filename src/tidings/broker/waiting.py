@@ -18,7 +18,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 
 from tidings.broker.settings import Settings
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Reason
 
 # Why a parcel cannot go on, and could later. A strategy that never reroutes has no way left as soon

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from tidings import __version__
+from tidings import CODE, __version__
 from tidings.cli.exit_codes import INTERRUPTED, USER_ERROR
 from tidings.core.errors import TidingsError
 
@@ -79,9 +79,13 @@ for _name, _summary in COMMANDS.items():
 
 
 @app.callback(invoke_without_command=True)
-def _tidings(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
+def _tidings(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version, and whether it runs compiled."
+    ),
+) -> None:
     if version:
-        print(f"tidings {__version__}")
+        print(f"tidings {__version__}, {CODE}")
         raise typer.Exit
 
 

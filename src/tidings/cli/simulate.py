@@ -19,9 +19,9 @@ from tidings.cli.choice import Changes, ScenarioName, choose
 from tidings.cli.options import Json, NoProgressBar
 from tidings.core.trace import TABLES
 from tidings.files.folders import writable_folder
+from tidings.sim.result import Result
 from tidings.sim.scenario import Scenario
 from tidings.sim.setup import Setup
-from tidings.sim.world import Result
 from tidings.sim.world import simulate as run_simulation
 from tidings.traces.drafts import Drafts
 from tidings.traces.empty_tables import write_empty_tables

@@ -13,8 +13,8 @@ from msgspec.structs import asdict, replace
 from tidings.broker.settings import Settings
 from tidings.core.document import convert, value_at
 from tidings.core.errors import ConfigError, FilterError, one_of
+from tidings.core.links.conditions import Conditions
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.links.weather import Conditions
 from tidings.core.policy import Policy
 from tidings.core.ranges import NotNegative, Positive, Ratio
 from tidings.core.topic import check_filter

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tidings.core.contract import Destination
 from tidings.core.errors import TidingsError
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel, restored
 from tidings.live.journal.earlier import earlier_messages, put_away
 from tidings.live.journal.frames import Kept
 from tidings.live.journal.journal import Journal, NoJournal
@@ -174,4 +174,4 @@ def _parcel(kept: Kept, now: float, wall_now: float) -> Parcel:
     envelope = kept.envelope
     downtime_s = min(max(0.0, wall_now - kept.stored_at), LONGEST_S)
     owed = tuple(sorted(envelope.destinations, key=lambda destination: destination.broker))
-    return envelope.restored(owed, now - envelope.age_s - downtime_s)
+    return restored(envelope, owed, now - envelope.age_s - downtime_s)

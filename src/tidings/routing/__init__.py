@@ -9,7 +9,6 @@ Then the strategies, simple ones first: `direct`, `flooding`, `trees`, `multipat
 from collections.abc import Callable
 
 from tidings.routing.balanced import Balanced
-from tidings.routing.base import Router
 from tidings.routing.dcrd.router import Dcrd
 from tidings.routing.direct import Direct
 from tidings.routing.flooding import Flooding
@@ -17,6 +16,7 @@ from tidings.routing.harmony.router import Harmony
 from tidings.routing.multipath import Multipath
 from tidings.routing.options import Options
 from tidings.routing.oracle import Oracle
+from tidings.routing.protocols import Router
 from tidings.routing.trees import Tree
 from tidings.routing.weights import expected_delay, hop_count
 

@@ -33,7 +33,7 @@ from math import inf
 from statistics import fmean
 
 from tidings.core.graphs.paths import BrokerPath, Graph, shortest_from
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.routing.base import NeverReroutes, Route, View
 from tidings.routing.plans import next_on, planned
 from tidings.routing.weights import TYPICAL_BYTES, usable_delays

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
-
-from msgspec import Struct
 
 from tidings.core.contract import Destination
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.message import Budget, Parcel
+from tidings.core.message import Budget
+from tidings.core.parcel import Parcel
+from tidings.core.values import Value
 
 
-class Hop(Struct, frozen=True, gc=False):
+class Hop(Value, frozen=True):
     """A copy for one neighbour, and the destinations that the copy serves."""
 
     neighbour: str
@@ -21,7 +20,7 @@ class Hop(Struct, frozen=True, gc=False):
     budgets: tuple[Budget, ...] = ()  # of these paths, if they have any
 
 
-class Route(Struct, frozen=True, gc=False):
+class Route(Value, frozen=True):
     """Where a parcel goes next; `stranded` are destinations to which no way is known."""
 
     hops: tuple[Hop, ...]
@@ -40,59 +39,6 @@ class View:
         self.severed: tuple[str, ...] = ()  # those whose link is down, sorted
         self.links: Mapping[str, Mapping[str, LinkEstimate]] = {}  # from → to, all brokers
         self.serves = False  # somebody subscribes here, or has done so
-
-
-class Router(Protocol):
-    """One strategy at one broker. It may keep state of its own; time is an argument."""
-
-    def route(self, parcel: Parcel, view: View, now: float) -> Route:
-        """Where next, for all destinations of a parcel that was published or has come in."""
-        ...
-
-    def reroute(self, parcel: Parcel, failed: str, view: View, now: float) -> Route:
-        """Where instead, after `failed` never acknowledged the parcel. The parcel says so too: the
-        link is among those that it has given up."""
-        ...
-
-
-@runtime_checkable
-class Foretells(Protocol):
-    """A strategy that can tell which way a message will go from here."""
-
-    def way(self, destination: str, view: View) -> tuple[str, ...]:
-        """The whole path from this broker, both ends included; empty if there is none."""
-        ...
-
-
-@runtime_checkable
-class SendsCopies(Protocol):
-    """A strategy that may send several copies of one message. A copy that fails is left to the
-    others: if each of them waited and set out again, they would only become more."""
-
-    redundant: bool  # it does so
-
-
-@runtime_checkable
-class Talks(Protocol):
-    """A strategy whose routers at different brokers tell each other things. Brokers cannot read
-    them: they carry them to all neighbours, and repeat them until they are acknowledged."""
-
-    @property
-    def has_news(self) -> bool:
-        """Is there something to tell that no change of the view announces?"""
-        ...
-
-    def news(self, view: View) -> bytes | None:
-        """What has changed since the last time, for all neighbours; None: nothing."""
-        ...
-
-    def introduction(self, view: View) -> bytes | None:
-        """All there is to say, for a neighbour that may have missed any of it."""
-        ...
-
-    def hear(self, neighbour: str, news: bytes, serial: int, view: View) -> None:
-        """News of a neighbour. Newer news has a higher serial, even if it comes first."""
-        ...
 
 
 class NeverReroutes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
 
 

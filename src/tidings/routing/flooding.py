@@ -9,7 +9,7 @@ vanishes without a trace.
 from __future__ import annotations
 
 from tidings.core.memory import Memory
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.routing.base import Hop, NeverReroutes, Route, View
 
 REMEMBER_S = 120.0  # no copy of a flood comes so long after the first

@@ -13,7 +13,7 @@ has held the copy before, gives the copy up.
 from __future__ import annotations
 
 from tidings.core.graphs.paths import BrokerPath, Graph, k_shortest, overlap
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.routing.base import NeverReroutes, Route, View
 from tidings.routing.plans import by_target, planned
 from tidings.routing.weights import expected_delay

@@ -28,7 +28,7 @@ from itertools import pairwise
 from math import inf, isclose
 
 from tidings.core.graphs.paths import BrokerPath, shortest_from
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
 from tidings.routing.options import Options
 from tidings.routing.weights import expected_delay

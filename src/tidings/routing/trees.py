@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidings.core.graphs.paths import BrokerPath, shortest_from
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
 from tidings.routing.weights import Weight
 

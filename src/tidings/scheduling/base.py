@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from tidings.core.links.outlook import Outlook
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 
 
 class Prospects(Protocol):

@@ -17,9 +17,8 @@ from __future__ import annotations
 from math import erfc, inf, nextafter, sqrt
 from statistics import NormalDist
 
-from msgspec import Struct
-
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
+from tidings.core.values import Value
 from tidings.scheduling.base import Prospects
 
 CERTAIN = 8.5  # deviations: a chance that is nearer to 0 or 1 than 1e-17 is exactly that
@@ -28,7 +27,7 @@ _ROOT_HALF = sqrt(0.5)
 _NORMAL = NormalDist()
 
 
-class Curve(Struct, frozen=True, gc=False):
+class Curve(Value, frozen=True):
     """The chances of one group of subscriptions, over the instant at which the message leaves."""
 
     instant: float

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from math import inf
 
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling.base import Prospects
 from tidings.scheduling.options import BenefitOptions
 from tidings.scheduling.simple import Simple

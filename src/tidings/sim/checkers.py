@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from tidings.core.errors import CheckFailed
-from tidings.core.message import Envelope, Message, Parcel
+from tidings.core.message import Envelope, Message
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Dropped, Published
 from tidings.sim.seen import Seen
 

@@ -8,7 +8,7 @@ struck out when the last of them is in other hands.
 from __future__ import annotations
 
 from tidings.core.contract import Destination
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 
 
 class Disk:

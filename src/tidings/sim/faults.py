@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tidings.core.intervals import Interval, disjoint
+from tidings.core.links.intervals import Interval, disjoint
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology
 from tidings.sim.courses.link_course import LinkCourses

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
+from tidings.core.links.conditions import Conditions
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.links.weather import Conditions
 from tidings.core.topology import Link, Topology
 from tidings.sim.courses.link_course import LinkCourses
 from tidings.sim.faults import Outages

@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.broker.settings import Settings
+from tidings.core.links.conditions import Conditions
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.links.weather import Conditions
 from tidings.core.topology import Topology
 from tidings.sim.courses.link_course import LinkCourses
 from tidings.sim.faults import Outages, draw_outages

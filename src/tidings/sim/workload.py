@@ -10,24 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from tidings.core.contract import Contract, Subscription, subscription_id
 from tidings.core.graphs.paths import shortest_from
 from tidings.core.rng import Draws
 from tidings.core.topology import Topology
+from tidings.core.values import Value
 from tidings.sim import content
 from tidings.sim.scenario import Publisher, Scenario, Speaker
 
 
-class Load(Struct, frozen=True):
+class Load(Value, frozen=True):
     """All publishers and subscriptions of a run, in a fixed order."""
 
     publishers: tuple[Speaker, ...]
     subscriptions: tuple[Subscription, ...]
 
 
-class Publication(Struct, frozen=True, gc=False):
+class Publication(Value, frozen=True):
     """What a publisher says, and when, in seconds since the run began."""
 
     at: float

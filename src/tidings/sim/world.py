@@ -11,36 +11,25 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import assert_never
 
-from msgspec import Struct
-
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.broker.frames import Ack, Data, Frame, Probe
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.links.weather import LinkWeather, occasion
-from tidings.core.message import Envelope, Message, Parcel
+from tidings.core.message import Envelope, Message
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Dropped, Published, Reason, Row, Slowed
+from tidings.core.values import Value
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
 from tidings.sim.disk import Disk
+from tidings.sim.result import Result
 from tidings.sim.scenario import Speaker
 from tidings.sim.setup import Setup
 from tidings.sim.workload import Publication, publications
 from tidings.traces.recorder import Recorder, Sink
 
 MOST_WARNINGS = 1_000
-
-
-class Result(Struct, frozen=True):
-    """What a run came to; everything else is in its trace rows."""
-
-    digest: str  # of all trace rows
-    publications: int
-    unpublished: int  # the publisher's broker was down
-    deliveries: int
-    hops: int  # data transmissions
-    events: int
-    warnings: tuple[str, ...] = ()  # what brokers had to say to a person, each once
 
 
 class _Node:
@@ -68,7 +57,7 @@ class _Wire:
         self.varies = weather.conditions.deviation_s_per_byte > 0.0
 
 
-class _Said(Struct, frozen=True):
+class _Said(Value, frozen=True):
     """What a broker has heard from a publisher and still has to process."""
 
     publisher: Speaker
@@ -77,7 +66,7 @@ class _Said(Struct, frozen=True):
     incarnation: int  # of the broker that heard it
 
 
-class _Slowed(Struct, frozen=True):
+class _Slowed(Value, frozen=True):
     """A publisher that has something to say to a broker that does not listen."""
 
     publisher: Speaker

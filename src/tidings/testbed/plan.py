@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tidings.core.errors import ConfigError
-from tidings.core.links.weather import Conditions
+from tidings.core.links.conditions import Conditions
 from tidings.core.topology import Topology
 from tidings.files.folders import writable_folder
 from tidings.live.config import NAME, BrokerConfig, Emulate, Estimate, Neighbour

@@ -7,7 +7,6 @@ from math import inf
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from support.builders import (
     DELAY_S,
     LINE,
@@ -23,6 +22,7 @@ from support.builders import (
     sends,
     some_interests,
 )
+from support.values import replace
 
 from tidings.broker.broker import Broker
 from tidings.broker.codec import Decoder, encode

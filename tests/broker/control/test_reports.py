@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from msgspec.structs import replace
 from support.builders import LINE, TRIANGLE, Net, a_broker, connected
+from support.values import replace
 
 from tidings.broker.control import link_state as linkstate
 from tidings.broker.control.link_state import RENEWALS, LinkState, aged, nonsense

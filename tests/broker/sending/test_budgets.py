@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import LINE, TRIANGLE, Net, a_parcel, pinned
+from support.values import replace
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Send
 from tidings.broker.frames import Data, Links, Probe
 from tidings.broker.sending.budgets import MOST_LIMITS, LinkBudgets, limits_of
-from tidings.core.message import Budget, Parcel
+from tidings.core.message import Budget
+from tidings.core.parcel import Parcel
 
 KEEP_S = 30.0
 

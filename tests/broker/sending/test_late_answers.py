@@ -14,7 +14,8 @@ from support.prospects import Known
 from tidings.broker.frames import Data, Links
 from tidings.broker.sending.link import MOST_GIVEN_UP, LinkEnd
 from tidings.broker.settings import Settings
-from tidings.core.links.estimates import LinkEstimate, LinkMeter, MeterSettings
+from tidings.core.links.estimates import LinkEstimate, MeterSettings
+from tidings.core.links.meter import LinkMeter
 from tidings.core.trace import Dropped
 
 SLOWER = 8  # times

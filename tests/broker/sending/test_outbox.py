@@ -7,7 +7,7 @@ from support.prospects import Known
 
 from tidings.broker.sending.outbox import Outbox
 from tidings.core.contract import Destination, Group
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 
 
 def a_box(scheduling: str = "fifo", **settings: object) -> Outbox:

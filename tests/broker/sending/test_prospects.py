@@ -3,14 +3,14 @@
 from math import sqrt
 
 import pytest
-from msgspec.structs import replace
 from support.builders import a_parcel, pinned
+from support.values import replace
 
 from tidings.broker.sending.prospects import LinkProspects
 from tidings.broker.strategies import Strategies
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.outlook import Outlook
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.routing.base import View
 
 Links = dict[tuple[str, str], LinkEstimate]

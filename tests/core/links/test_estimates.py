@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.core.links.estimates import (
-    FIRST_RTO_S,
-    RTO_CEILING_S,
-    RTO_FLOOR_S,
-    LinkEstimate,
-    LinkMeter,
-    MeterSettings,
-)
+from tidings.core.links.estimates import LinkEstimate, MeterSettings
+from tidings.core.links.meter import FIRST_RTO_S, RTO_CEILING_S, RTO_FLOOR_S, LinkMeter
 
 
 def a_meter(start: LinkEstimate | None = None) -> LinkMeter:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.core.links.estimates import FIRST_WINDOW_BYTES, LinkEstimate, LinkMeter, MeterSettings
+from tidings.core.links.estimates import LinkEstimate, MeterSettings
+from tidings.core.links.meter import FIRST_WINDOW_BYTES, LinkMeter
 from tidings.core.links.pace import ENOUGH, SAMPLE_BYTES, SAMPLES, PaceMeter, weighted_median
 
 KILOBYTE_S = 0.008  # 1 Mbit/s

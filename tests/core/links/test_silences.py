@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.core.intervals import Interval, disjoint
+from tidings.core.links.intervals import Interval, disjoint
 from tidings.core.links.silences import (
     Frames,
     outages,

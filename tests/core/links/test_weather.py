@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
-from tidings.core.links.weather import LEAST_OF_MEAN, Conditions, LinkWeather, occasion
+from tidings.core.links.conditions import Conditions
+from tidings.core.links.weather import LEAST_OF_MEAN, LinkWeather, occasion
 from tidings.core.rng import Draws
 
 

@@ -11,7 +11,8 @@ from support.attempts import in_real_time
 
 from tidings.broker.effects import Send
 from tidings.broker.frames import Data, Probe
-from tidings.core.links.weather import Conditions, LinkWeather
+from tidings.core.links.conditions import Conditions
+from tidings.core.links.weather import LinkWeather
 from tidings.core.message import Envelope, Message
 from tidings.core.rng import Draws
 from tidings.live.clock import wall_clock

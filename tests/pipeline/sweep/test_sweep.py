@@ -29,9 +29,10 @@ from tidings.pipeline.sweep.points import Task, run_task, run_tasks
 from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.metrics import FIGURES
 from tidings.scenarios.set_up import set_up
+from tidings.sim.result import Result
 from tidings.sim.scenario import LinkDefaults, Scenario
 from tidings.sim.setup import Setup
-from tidings.sim.world import Result, simulate
+from tidings.sim.world import simulate
 from tidings.traces import headline, recorder
 from tidings.traces.drafts import Drafts
 from tidings.traces.points import POINT_SCHEMA, finished_points

@@ -6,11 +6,11 @@ from random import Random
 import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import a_message, a_parcel
+from support.values import replace
 from support.views import a_view
 
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.routing.base import View
 from tidings.routing.dcrd.known_ways import KnownWays, Prospect
 from tidings.routing.dcrd.router import Dcrd

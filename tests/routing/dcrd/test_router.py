@@ -12,7 +12,7 @@ from support.builders import a_destination, a_message
 
 from tidings.core.contract import Destination
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.message import Parcel, expiry
+from tidings.core.parcel import Parcel, expiry
 from tidings.core.trace import Reason
 from tidings.routing.base import Route, View
 from tidings.routing.dcrd.router import Dcrd

@@ -15,7 +15,7 @@ import networkx as nx
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from support.values import replace
 
 from tidings.core.errors import WireError
 from tidings.core.links.estimates import LinkEstimate

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from msgspec.structs import replace
 from support.builders import a_destination
+from support.values import replace
 from support.views import a_view
 
 from tidings.core.contract import Destination

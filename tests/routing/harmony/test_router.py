@@ -9,7 +9,6 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import (
     START,
     a_broker,
@@ -22,16 +21,19 @@ from support.builders import (
     rows,
     sends,
 )
+from support.values import replace
 from support.views import a_view
 
 from tidings.broker.effects import Warn
 from tidings.broker.frames import Data
-from tidings.core.message import Budget, Parcel
+from tidings.core.message import Budget
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Dropped, Reason
 from tidings.routing import ROUTERS
-from tidings.routing.base import Hop, Route, Router
+from tidings.routing.base import Hop, Route
 from tidings.routing.harmony.router import Harmony
 from tidings.routing.options import HarmonyOptions, Options
+from tidings.routing.protocols import Router
 
 STRATEGIES = ("best-path", "qos-path", "qos-multipath")
 Paths = tuple[tuple[str, ...], ...]

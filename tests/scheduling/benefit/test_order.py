@@ -12,7 +12,7 @@ from support.prospects import Known
 
 from tidings.core.contract import Destination, Group
 from tidings.core.links.outlook import Outlook
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling import POLICIES
 from tidings.scheduling.base import Queue
 from tidings.scheduling.benefit.queue import VOID_PLACES, Benefit

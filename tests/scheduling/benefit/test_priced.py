@@ -5,14 +5,14 @@ from math import exp, inf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from support.builders import a_message, pinned
 from support.prospects import Known
+from support.values import replace
 
 from tidings.broker.sending.outbox import Outbox
 from tidings.core.contract import Destination, Group
 from tidings.core.links.outlook import Outlook
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling import POLICIES
 from tidings.scheduling.benefit.priced import MEMORY, SHARE, Priced
 from tidings.scheduling.benefit.queue import Benefit

@@ -16,7 +16,7 @@ from tidings.core.contract import Contract, Destination, Group, destination
 from tidings.core.errors import ConfigError
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.outlook import Outlook, outlook
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling.benefit.queue import Benefit
 from tidings.scheduling.benefit.worth import benefit, worth
 from tidings.scheduling.benefit.worth_over_time import WorthOverTime

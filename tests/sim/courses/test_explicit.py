@@ -8,7 +8,7 @@ from support.link_models import a_link, a_model_file
 from support.scenarios import SMALL
 
 from tidings.core.errors import ConfigError
-from tidings.core.links.weather import Conditions
+from tidings.core.links.conditions import Conditions
 from tidings.scenarios.read import parse
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario

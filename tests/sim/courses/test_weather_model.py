@@ -14,7 +14,7 @@ from support.scenarios import a_scenario
 from support.traces import tables_of, write_tables
 
 from tidings.core.errors import ConfigError, FileError
-from tidings.core.links.weather import Conditions
+from tidings.core.links.conditions import Conditions
 from tidings.core.trace import TABLES, Acknowledged, Forwarded, Probed, Row
 from tidings.scenarios.set_up import set_up
 from tidings.sim.scenario import Scenario

@@ -10,8 +10,6 @@ from __future__ import annotations
 from enum import Enum
 from functools import lru_cache
 
-from msgspec import Struct
-
 from tidings.broker.frames import Interests
 from tidings.core.cache import BoundedCache
 from tidings.core.contract import Contract, Destination, Subscription, destination
@@ -19,6 +17,7 @@ from tidings.core.matching import MatchingIndex, TopicPlan
 from tidings.core.message import Message, attributes
 from tidings.core.predicate import Predicate, parse
 from tidings.core.topic import check_filter
+from tidings.core.values import Value
 
 PARSED_PREDICATES = 1_000  # kept: clients of one kind state the same
 PARSED_CHARACTERS = 1_000  # of one that is kept: its tree takes many times as much
@@ -40,7 +39,7 @@ class News(Enum):
 _Owed = BoundedCache[tuple[int, Contract], tuple[Destination, ...]]  # by plan and contract
 
 
-class Wanted(Struct, frozen=True):
+class Wanted(Value, frozen=True):
     """Who wants a message: here, and at which other brokers."""
 
     everyone: tuple[str, ...]  # ids of all interested subscriptions

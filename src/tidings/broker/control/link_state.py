@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Container
 from math import inf
 
-from msgspec import Struct
-
 from tidings.broker.frames import Links
 from tidings.core.errors import some_of
 from tidings.core.links.estimates import LinkEstimate
+from tidings.core.values import Value
 from tidings.routing.base import View
 
 FASTEST_S_PER_BYTE = 1e-9  # 8 Gbit/s: a smaller difference is none
@@ -31,7 +30,7 @@ FORGOTTEN_AFTER = 2  # lifetimes: a copy that left just before one had passed ma
 RENEWALS = 3  # of a report within its lifetime, so that one that is lost does no harm
 
 
-class Report(Struct, frozen=True):
+class Report(Value, frozen=True):
     """The newest report of one broker, and when it was made, by the clock here."""
 
     frame: Links

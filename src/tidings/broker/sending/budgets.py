@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 
 MOST_LIMITS = 256  # remembered per link: they come over the wire, and memory ends
 

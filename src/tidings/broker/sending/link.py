@@ -16,7 +16,8 @@ from tidings.broker.control.interest_parts import Assembly
 from tidings.broker.sending.budgets import LinkBudgets
 from tidings.broker.sending.outbox import Outbox
 from tidings.broker.settings import Settings
-from tidings.core.links.estimates import LinkEstimate, LinkMeter, MeterSettings
+from tidings.core.links.estimates import LinkEstimate, MeterSettings
+from tidings.core.links.meter import LinkMeter
 from tidings.core.memory import Memory
 from tidings.core.trace import CARRIED_KINDS, Carried
 from tidings.routing.weights import TYPICAL_BYTES
@@ -96,7 +97,7 @@ class LinkEnd:
         self.s_per_byte = self._pinned.s_per_byte if self._pinned else 0.0
         self.outgoing_s_per_byte = self.advertised_s_per_byte = 0.0
         self.timeout_s = 0.0
-        self.window_bytes: float = settings.window_bytes
+        self.window_bytes = float(settings.window_bytes)
         self.remeasure()
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import inf
 
 from tidings.broker.settings import Settings
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling import POLICIES
 from tidings.scheduling.base import Prospects, Queue
 

@@ -14,8 +14,9 @@ from tidings.broker.strategies import Strategies
 from tidings.core.cache import BoundedCache
 from tidings.core.graphs.paths import BrokerPath, shortest_from
 from tidings.core.links.outlook import Outlook, outlook
-from tidings.core.message import Parcel
-from tidings.routing.base import Foretells, View
+from tidings.core.parcel import Parcel
+from tidings.routing.base import View
+from tidings.routing.protocols import Foretells
 from tidings.routing.weights import expected_delay
 
 PLANNED_BYTES = 4 << 20  # of paths whose sum is kept: plans come over the wire, memory ends

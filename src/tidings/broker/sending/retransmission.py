@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from math import inf
 
-from msgspec import Struct
-
 from tidings.broker.frames import Reliable
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
+from tidings.core.values import ChangingValue
 
 _STALE_ENTRIES = 64  # below this a heap of answered transmissions is not worth rebuilding
 
 
-class Pending(Struct, gc=False):
+class Pending(ChangingValue):
     """One transmission without an answer. `parcel` is None for a control frame."""
 
     neighbour: str

@@ -34,9 +34,9 @@ from tidings.broker.sending.lag import Lag
 from tidings.broker.sending.link import LinkEnd
 from tidings.broker.sending.retransmission import Pending, Unanswered
 from tidings.broker.settings import Settings
-from tidings.core.links.estimates import LinkMeter
-from tidings.core.message import Parcel
+from tidings.core.links.meter import LinkMeter
 from tidings.core.message_ids import SERIAL_BITS
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Reason
 
 INCARNATIONS = 1 << 31  # whose transmission ids differ

@@ -31,7 +31,7 @@ from itertools import islice, pairwise
 from math import inf
 from typing import TypeAlias
 
-from msgspec import Struct
+from tidings.core.values import Value
 
 Graph: TypeAlias = Mapping[str, Mapping[str, float]]
 BrokerPath: TypeAlias = tuple[str, ...]
@@ -41,7 +41,7 @@ _Ranked: TypeAlias = tuple[int, int, int, BrokerPath]
 UNIT_PER_ONE = 2.0**60
 
 
-class ShortestPaths(Struct, frozen=True):
+class ShortestPaths(Value, frozen=True):
     """The best path from one source to each target that it reaches."""
 
     source: str
@@ -146,8 +146,9 @@ def _best_first(
             continue
         done.add(here)
         yield ranked
+        at_root = ranked[2] == root[2]  # every step adds a hop
         for onward, weight in graph.get(here, {}).items():
-            if onward in done or weight == inf or (ranked is root and onward in taken):
+            if onward in done or weight == inf or (at_root and onward in taken):
                 continue
             known = least.get(onward)
             if known is not None and known[0] < ranked[0] + units(weight):

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import sqrt
 
-from msgspec import Struct
-
 from tidings.core.links.estimates import LinkEstimate
+from tidings.core.values import Value
 
 
-class Outlook(Struct, frozen=True, gc=False):
+class Outlook(Value, frozen=True):
     """The rest of the way to a destination."""
 
     brokers: int  # to go, the destination among them

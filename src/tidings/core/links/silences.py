@@ -27,13 +27,13 @@ many links in one array; a single link is many of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tidings.core.intervals import Interval
+from tidings.core.links.intervals import Interval
 
 UNANSWERED = 3  # in a row, at least: the brokers' own default of `probes_missed`
 BY_CHANCE = 0.05  # with this probability losses alone look like an outage somewhere in a history
@@ -156,7 +156,7 @@ def reported_of_links(link: Numbers, at: Instants, up: Flags, frames: Frames) ->
     return Spans(of, from_s, to_s).where((from_s < to_s) & before_the_end)
 
 
-def within(instants: Instants, intervals: list[Interval]) -> Flags:
+def within(instants: Instants, intervals: Sequence[Interval]) -> Flags:
     """Which of the instants lie in one of the intervals, which are sorted and disjoint."""
     edges = np.array([edge for interval in intervals for edge in interval])
     inside: Flags = np.searchsorted(edges, instants, side="right") % 2 == 1

@@ -16,7 +16,8 @@ from typing import Protocol
 
 from tidings.broker.effects import Send
 from tidings.broker.frames import Data, Probe
-from tidings.core.links.weather import Conditions, LinkWeather, occasion
+from tidings.core.links.conditions import Conditions
+from tidings.core.links.weather import LinkWeather, occasion
 from tidings.core.rng import Draws
 from tidings.live.clock import TIMER_GRAIN_S, Clock
 

@@ -33,8 +33,9 @@ from tidings.core.errors import TidingsError
 from tidings.pipeline.session import TASK_TRIES
 from tidings.pipeline.shipping import unpacked
 from tidings.scenarios.set_up import set_up
+from tidings.sim.result import Result
 from tidings.sim.scenario import Scenario
-from tidings.sim.world import Result, simulate
+from tidings.sim.world import simulate
 from tidings.traces.drafts import Drafts
 from tidings.traces.files import read_files
 from tidings.traces.points import FAILED, FINISHED, POINT_SCHEMA, POINTS

@@ -32,10 +32,10 @@ from math import inf
 from operator import attrgetter
 from sys import float_info
 
-from msgspec import Struct
+from tidings.core.values import Value
 
 
-class Attempt(Struct, frozen=True, gc=False):
+class Attempt(Value, frozen=True):
     """To reach a destination by way of one neighbour, and what to expect of that (Eq. 2)."""
 
     neighbour: str

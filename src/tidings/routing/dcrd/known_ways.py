@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import pairwise
 
-from msgspec import Struct
-
 from tidings.core.cache import BoundedCache
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
+from tidings.core.values import Value
 from tidings.routing.base import View
 
 REMEMBERED_SEARCHES = 1_000  # messages that follow each other meet the same failures
@@ -26,7 +25,7 @@ Crossing = tuple[str, str]  # from one broker to another
 _Search = tuple[str, tuple[str, ...], tuple[Crossing, ...]]  # destination, path, links given up
 
 
-class Prospect(Struct, frozen=True, gc=False):
+class Prospect(Value, frozen=True):
     """What is left to try for one destination, from the broker that asks."""
 
     onward: frozenset[str]  # from these brokers there is a way past all that have held the message

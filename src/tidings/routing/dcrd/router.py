@@ -25,7 +25,7 @@ from itertools import pairwise
 from math import inf
 
 from tidings.core.contract import Destination
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Reason
 from tidings.routing.base import Route, View, by_next_hop
 from tidings.routing.dcrd.known_ways import KnownWays

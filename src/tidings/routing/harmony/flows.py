@@ -111,7 +111,8 @@ class Flows:
     def _aim_s(self, key: Key) -> float:
         """The tightest deadline that some path meets; if none, the loosest."""
         best_s = self._choices.best_s(key[0])
-        return next((s for s in key[2:] if best_s <= s), key[-1])
+        deadlines: tuple[float, ...] = key[2:]
+        return next((s for s in deadlines if best_s <= s), key[-1])
 
     def _strays(self, flow: Flow, key: Key) -> bool:
         """Does it serve another deadline than it should, or fail to meet its own?"""

@@ -27,7 +27,8 @@ from itertools import pairwise
 
 from tidings.core.contract import Destination
 from tidings.core.graphs.paths import BrokerPath, Graph, shortest_from
-from tidings.core.message import Budget, Parcel
+from tidings.core.message import Budget
+from tidings.core.parcel import Parcel
 from tidings.core.trace import Reason
 from tidings.routing.base import Hop, Route, View
 from tidings.routing.harmony.flow import Flow

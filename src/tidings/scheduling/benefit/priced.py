@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import exp, inf
 
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling.base import Prospects
 from tidings.scheduling.benefit.queue import Benefit
 from tidings.scheduling.benefit.worth import benefit

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from math import inf
 
-from tidings.core.message import Parcel
+from tidings.core.parcel import Parcel
 from tidings.scheduling.base import Prospects
 from tidings.scheduling.benefit.worth_over_time import ROUNDING, WorthOverTime
 from tidings.scheduling.chances import curves_of, doomed_from, must_arrive

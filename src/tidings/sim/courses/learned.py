@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy.special import gammaincinv, ndtr
 
 from tidings.core.errors import ConfigError
-from tidings.core.intervals import Interval
+from tidings.core.links.intervals import Interval
 from tidings.core.links.model import BYTES, HOURS, LearnedLink, LinkModel
 from tidings.core.rng import Draws
 from tidings.sim.courses.link_course import Ends, LinkCourse, LinkCourses

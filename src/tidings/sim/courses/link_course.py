@@ -13,7 +13,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tidings.core.intervals import Interval
+from tidings.core.links.intervals import Interval
 from tidings.core.topology import Topology
 
 Ends = tuple[str, str]

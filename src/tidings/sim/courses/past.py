@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.errors import A_FEW, some_of
-from tidings.core.intervals import Interval
+from tidings.core.links.intervals import Interval
 from tidings.core.links.silences import SETTLE_S, Flags, Instants, outages, reported
 from tidings.sim.courses.link_course import Ends, LinkCourse, LinkCourses
 
