@@ -61,12 +61,12 @@ test: $(STAMP) ## run all tests [WORKERS=4] [ARGS="-k word"]
 
 # What is compiled, and what shows that it does the same. Tests that reach into modules to replace
 # something need the source.
-NATIVE_TESTS := tests/broker tests/core tests/determinism tests/parity tests/properties \
+NATIVE_TESTS := tests/broker tests/core tests/determinism tests/live tests/parity tests/properties \
     tests/routing tests/scheduling tests/sim
 
 native: export TIDINGS_NATIVE := 0
-native: $(STAMP) ## compile what every message goes through: 2 to 3 times faster; needs a C compiler
-	@$(BIN)/python native/build.py 2>&1 | { grep -v ': warning: ' || true; }
+native: $(STAMP) ## compile what every message goes through, which is faster; needs a C compiler
+	@$(BIN)/python native/build.py
 
 test-native: native ## compile, then run with it the tests of what was compiled
 	@TIDINGS_NATIVE=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m "not timing" $(NATIVE_TESTS) $(ARGS)

@@ -18,7 +18,9 @@ import json
 import os
 import shutil
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.machinery import EXTENSION_SUFFIXES
+from io import StringIO
 from pathlib import Path
 
 from native_sources import UnfitError, native_source
@@ -45,6 +47,7 @@ INTERPRETED = {"tidings/core/errors.py"}  # exceptions lose their attributes
 VALUES, NATIVE_VALUES = "tidings/core/values.py", Path(__file__).with_name("native_values.py")
 # mypy has checked the source already; here only what is compiled differs.
 CHECKS = ("--strict", "--no-warn-unused-ignores", "--no-warn-unreachable")
+WARNING = ": warning: "  # of generators that become lists, mostly: docs/guide/develop.md says so
 GROUP = "tidings"  # the library that all modules are in
 
 
@@ -112,13 +115,19 @@ def _compile(sources: list[str], draft: Path) -> None:
     from setuptools.command.build_ext import build_ext
 
     os.chdir(draft / "source")  # tracebacks name files from here: as they stand under src
-    extensions = mypycify(
-        [*sources, *CHECKS],
-        opt_level="2",
-        debug_level="0",
-        group_name=GROUP,
-        target_dir=str(draft / "c"),
-    )
+    said = StringIO()
+    try:
+        with redirect_stdout(said), redirect_stderr(said):
+            extensions = mypycify(
+                [*sources, *CHECKS],
+                opt_level="2",
+                debug_level="0",
+                group_name=GROUP,
+                target_dir=str(draft / "c"),
+            )
+    except BaseException:
+        print(*(each for each in said.getvalue().splitlines() if WARNING not in each), sep="\n")
+        raise
     build = build_ext(Distribution({"name": GROUP, "ext_modules": extensions}))
     build.build_lib, build.build_temp = str(draft / "built"), str(draft / "objects")
     build.parallel = os.cpu_count() or 1
