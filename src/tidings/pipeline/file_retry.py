@@ -12,10 +12,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from tidings.core.errors import TidingsError, first_line
+from tidings.pipeline.session import java_has_ended
 from tidings.traces.files import LOOKS
 from tidings.traces.intake import Intake, read_through, take_in
 
 T = TypeVar("T")
+
+JAVA_GONE = (
+    "Java has ended in the middle of it. It ends so when it needs more memory than it may have: "
+    "give it more with --conf spark.driver.memory=8g"
+)
 
 
 def with_file_retry(folder: Path, intake: Intake, purpose: str, work: Callable[[Intake], T]) -> T:
@@ -27,7 +33,8 @@ def with_file_retry(folder: Path, intake: Intake, purpose: str, work: Callable[[
         except TidingsError:
             raise
         except Exception as error:  # of Spark's Python side, its Java side, or what joins them
-            again = _other_files(folder, intake) if looks < LOOKS else None
+            tried = looks == LOOKS or java_has_ended(error)
+            again = None if tried else _other_files(folder, intake)
             if again is None:
                 raise spark_error(purpose, folder, error) from error
             intake, looks = again, looks + 1
@@ -35,7 +42,7 @@ def with_file_retry(folder: Path, intake: Intake, purpose: str, work: Callable[[
 
 def spark_error(purpose: str, path: Path, error: Exception) -> TidingsError:
     """What Spark says in a hundred lines, in one."""
-    problem = first_line(error)
+    problem = JAVA_GONE if java_has_ended(error) else first_line(error)
     return TidingsError(f"Spark could not {purpose} {path}: {problem}")
 
 

@@ -20,9 +20,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import TimeoutExpired
 from threading import Thread, current_thread, main_thread
 from typing import Any
 
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -38,6 +40,7 @@ TRIES = "spark.task.maxFailures"
 WORKERS_PYTHON = "spark.pyspark.python"
 LOOPBACK = "127.0.0.1"
 SILENT_WITHIN_S = 5.0
+ENDS_WITHIN_S = 5.0
 QUIET_LOGS = Path(__file__).absolute().with_name("log4j2.properties")
 
 # A function without types, so called by this name.
@@ -137,6 +140,18 @@ def _let_java_go_in_silence(context: SparkContext) -> None:
             print_traceback(request, client)
 
     vars(server)["handle_error"] = handle_error  # of this server only
+
+
+def java_has_ended(error: Exception) -> bool:
+    """Whether the JVM that this process has started is gone, after an error in a talk with it. All
+    that Python says then is that a connection was refused or cut."""
+    started = getattr(SparkContext._gateway, "proc", None)  # absent: somebody else has started it
+    if started is None:
+        return False
+    if isinstance(error, ConnectionError | Py4JNetworkError):
+        with suppress(TimeoutExpired):  # its sockets close a little before it ends
+            started.wait(ENDS_WITHIN_S)
+    return started.poll() is not None
 
 
 def silence_java() -> None:
