@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.machinery import EXTENSION_SUFFIXES
 from io import StringIO
@@ -25,11 +24,8 @@ from pathlib import Path
 
 from native_sources import UnfitError, native_source
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
-
-from tidings.files.folders import replaced  # noqa: E402
-from tidings.native_code import BUILT, INDEX, SOURCES, fingerprint  # noqa: E402
+from tidings.files.folders import replaced
+from tidings.native_code import BUILT, INDEX, SOURCES, fingerprint
 
 ROOMS = (
     "core/*.py",
@@ -59,13 +55,12 @@ def main() -> None:
         for file in sorted((SOURCES / "tidings" / room).rglob("*.py"))
     ]
     name = fingerprint(SOURCES, sources)
-    folder = BUILT / name
-    shutil.rmtree(folder, ignore_errors=True)
-    draft = BUILT / "draft"
+    folder, draft = BUILT / name, BUILT / "draft"
     shutil.rmtree(draft, ignore_errors=True)
     print(f"Compiling {len(texts)} modules ...", flush=True)
     _write(texts, draft / "source")
     _compile(sorted(texts), draft)
+    shutil.rmtree(folder, ignore_errors=True)  # not before: an interrupted build changes nothing
     (draft / "built").rename(folder)
     index = {
         "fingerprint": name,

@@ -34,15 +34,6 @@ def native_source(text: str, name: str) -> str:
     return "\n".join(lines)
 
 
-def is_fit(text: str) -> bool:
-    """Whether the module can be compiled: it defines no Struct."""
-    try:
-        native_source(text, "")
-    except UnfitError:
-        return False
-    return True
-
-
 def _make_native(node: ast.ClassDef, lines: list[str], name: str) -> None:
     fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
     named = [(_target(each), ast.unparse(each.annotation)) for each in fields]

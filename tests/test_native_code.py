@@ -137,6 +137,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "hot.py").write_text("HOT = 1\n")
     of = fingerprint(tmp_path, ["hot.py"])
     (tmp_path / "build" / of).mkdir(parents=True)
+    (tmp_path / "build" / of / f"hot{EXTENSION_SUFFIXES[0]}").touch()
     index = {
         "fingerprint": of,
         "suffix": EXTENSION_SUFFIXES[0],
@@ -161,6 +162,12 @@ def test_what_was_compiled_is_found_while_its_source_is_the_same(built: Path) ->
 def test_after_an_edit_the_source_runs(built: Path) -> None:
     (native_code.SOURCES / "hot.py").write_text("HOT = 2\n")
     assert compiled_modules() == "the source has changed since it was compiled: make native"
+
+
+def test_if_something_compiled_is_missing_the_source_runs(built: Path) -> None:
+    for file in native_code.BUILT.glob("*/hot.*"):
+        file.unlink()
+    assert compiled_modules() == "a part of what was compiled is missing: make native"
 
 
 def test_another_python_runs_the_source(built: Path) -> None:

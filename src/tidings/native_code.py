@@ -57,6 +57,8 @@ def compiled_modules() -> CompiledModules | str:
             return "it was compiled for another Python: make native"
         if fingerprint(SOURCES, index["sources"]) != index["fingerprint"]:
             return "the source has changed since it was compiled: make native"
+        if not all(map(Path.exists, files.values())):
+            return "a part of what was compiled is missing: make native"
     except (OSError, ValueError, KeyError, TypeError):
         return "to compile it: make native"
     return CompiledModules(files)
