@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.machinery import EXTENSION_SUFFIXES
 from io import StringIO
@@ -131,4 +132,7 @@ def _compile(sources: list[str], draft: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("Interrupted: what was compiled before, if anything, still runs.")
