@@ -17,8 +17,6 @@ from support.traces import BY_HAND, tables_of, write_tables
 
 from tidings.cli.progress import ended_in_good_order
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 WITHIN_S = 200.0
 HOSTS, SLICES = 20, 200
 

@@ -18,7 +18,7 @@ import pandas as pd
 from pyspark.sql.functions import col, pandas_udf
 from tidings.pipeline.session import spark_session
 
-spark = spark_session("local[2]")
+spark = spark_session("local[2]", brief=True)
 
 @pandas_udf("long")
 def doubled(values: pd.Series) -> pd.Series:
