@@ -4,7 +4,9 @@ Two shapes are generated, each in a small and a large size that has ten times th
 of very many links in a few slices, and a long one, of fewer hosts in many slices. One row in fifty
 is missing, so that there are outages to be found and compared. All of `tidings learn` is measured
 but Spark's start-up: reading, learning, trying predictions, writing the model. It has two cores and
-a JVM of 1 GB; memory is that of the JVM, Python and its workers together.
+the settings of Spark that the command itself chooses for the table. Java's memory is chosen when it
+starts, so each size has a process of its own; memory is that of the JVM, Python and its workers
+together.
 
 The growth is the time of the large size over that of the small one: 10 is linear, and less is what
 is the same for any size. Processor seconds stand beside the seconds that passed, because others may
@@ -17,6 +19,8 @@ import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,15 +29,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from _processes import family_cpu_s, peak_memory
 from _report import Line, line, run
-from pyspark.sql import SparkSession
 
 from tidings.pipeline.learn.job import learn, write
 from tidings.pipeline.learn.measurements import checked_input
-from tidings.pipeline.session import spark_session
+from tidings.pipeline.learn.session import learning_session
 
-CORES, JVM = 2, "1g"
+CORES = 2
 MISSING = 0.02  # of the rows
 WITHIN_S, WITHIN_BYTES = 180.0, 2e9  # for the large wide table, and as much for the long one
+TABLE = "rtt.parquet"
 SCHEMA = pa.schema(
     [
         ("slice", pa.int16()),
@@ -62,27 +66,28 @@ class Cost(NamedTuple):
 
 
 def measured(quick: bool) -> list[Line]:
-    spark = spark_session(f"local[{CORES}]", "bench", {"spark.driver.memory": JVM})
     lines = []
-    with tempfile.TemporaryDirectory() as name:
-        learned(spark, Path(name), Size(10, 30))  # the first time loads classes
-        for shape, sizes in (QUICK_SHAPES if quick else SHAPES).items():
-            small, large = (learned(spark, Path(name), size) for size in sizes)
-            lines += [*lines_of(shape, sizes[1], large, quick), growth(shape, small, large)]
+    for shape, sizes in (QUICK_SHAPES if quick else SHAPES).items():
+        small, large = map(learned, sizes)
+        lines += [*lines_of(shape, sizes[1], large, quick), growth(shape, small, large)]
     return lines
 
 
-def learned(spark: SparkSession, folder: Path, size: Size) -> Cost:
-    table = folder / "rtt.parquet"
-    rows, links = generate(table, size), size.hosts * (size.hosts - 1)
+def learned(size: Size) -> Cost:
+    alone = ProcessPoolExecutor(1, get_context("spawn"))
+    with tempfile.TemporaryDirectory() as name, alone:
+        rows = generate(Path(name) / TABLE, size)
+        return alone.submit(learned_here, Path(name), size, rows).result()
+
+
+def learned_here(folder: Path, size: Size, rows: int) -> Cost:
+    """In a process that has not done anything else."""
+    given, links = checked_input(folder / TABLE, None, 0.2), size.hosts * (size.hosts - 1)
+    spark = learning_session(given, f"local[{CORES}]")
     begun: list[tuple[str, float]] = []
     with peak_memory() as peak:
         started_at, cpu_at = time.perf_counter(), family_cpu_s()
-        lesson = learn(
-            spark,
-            checked_input(table, None, 0.2),
-            lambda step, part: begun.append((step, time.perf_counter())),
-        )
+        lesson = learn(spark, given, lambda step, part: begun.append((step, time.perf_counter())))
         write(lesson, folder / "weather.parquet")
         ended_at = time.perf_counter()
         cpu_s = family_cpu_s() - cpu_at

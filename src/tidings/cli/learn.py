@@ -50,11 +50,10 @@ def learn(
     network of it. A table of round trips has the columns slice, source, target and rtt_ms.
     """
     from tidings.files.folders import writable_folder
-    from tidings.pipeline.analyse.spark_settings import is_small
     from tidings.pipeline.learn.job import learn as run_lesson
     from tidings.pipeline.learn.job import write
     from tidings.pipeline.learn.measurements import checked_input
-    from tidings.pipeline.session import spark_session
+    from tidings.pipeline.learn.session import learning_session
 
     # mistakes are found before Spark takes its seconds
     given, more = checked_input(measured, slice_s, hold_back, probe_timeout_s), spark_settings(conf)
@@ -62,8 +61,7 @@ def learn(
         raise ConfigError("--out", "file", str(out), "a file, such as weather.parquet")
     writable_folder(out.parent, "--out")
     with ended_by_sigterm(), step_progress(quiet or json, f"learn {measured.name}") as tell:
-        brief = is_small(given.size_bytes())
-        lesson = run_lesson(spark_session(master, "tidings learn", more, brief), given, tell)
+        lesson = run_lesson(learning_session(given, master, more), given, tell)
         write(lesson, out)
     if json:
         print(msgspec.json.encode(_report(lesson, measured, out)).decode())

@@ -38,6 +38,7 @@ LOCAL_MASTER = "local[*]"
 TASK_TRIES = 4  # Spark's own number on a cluster; local mode would have one
 TRIES = "spark.task.maxFailures"
 WORKERS_PYTHON = "spark.pyspark.python"
+MEMORY = "spark.driver.memory"
 LOOPBACK = "127.0.0.1"
 SILENT_WITHIN_S = 5.0
 ENDS_WITHIN_S = 5.0
@@ -64,7 +65,7 @@ EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
 }
 LOCALLY = {
-    "spark.driver.memory": "4g",  # at most: driver and executor are one process here
+    MEMORY: "4g",  # at most: driver and executor are one process here
     # By itself 64 MB, of which each sort, sum or join takes one or more, also for a single row. A
     # task has at most 8192 pages, so this suffices for any memory that a machine has per core.
     "spark.buffer.pageSize": "4m",
@@ -90,8 +91,8 @@ def spark_session(
     """
     master = _checked(master or LOCAL_MASTER)
     home = java_home()
-    ours = EVERYWHERE | {JAVA_OPTIONS: java_options(home, brief and _is_local(master))}
-    settings = ours | (LOCALLY if _is_local(master) else {}) | dict(more or {})
+    ours = EVERYWHERE | {JAVA_OPTIONS: java_options(home, brief and is_local(master))}
+    settings = ours | (LOCALLY if is_local(master) else {}) | dict(more or {})
     master = _with_tries(master, settings[TRIES])
     _prepare_environment(master, settings, home)
     chosen = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
@@ -103,7 +104,7 @@ def spark_session(
         spark = _started(chosen, master, hold)
         if is_new:
             _let_java_go_in_silence(spark.sparkContext)
-        if is_new and not _is_local(master):
+        if is_new and not is_local(master):
             ship_package(spark.sparkContext)
     return spark
 
@@ -234,7 +235,8 @@ def _checked(master: str) -> str:
     return master
 
 
-def _is_local(master: str) -> bool:
+def is_local(master: str) -> bool:
+    """Whether all of Spark runs on this machine."""
     return master.startswith("local")
 
 
@@ -251,7 +253,7 @@ def _prepare_environment(master: str, settings: Mapping[str, str], home: Path) -
     """
     os.environ["JAVA_HOME"] = str(home)
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF)
-    if _is_local(master):
+    if is_local(master):
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK
         os.environ["PYSPARK_PYTHON"] = sys.executable
     elif WORKERS_PYTHON in settings:

@@ -26,7 +26,7 @@ from tidings.pipeline.analyse.job import persisted
 from tidings.pipeline.analyse.spark_settings import is_tiny, settings_for_little, temporary_settings
 from tidings.pipeline.file_retry import spark_error, with_file_retry
 from tidings.pipeline.learn.measurements import TABLE_COLUMNS, Input, InputKind, with_files
-from tidings.pipeline.learn.model_rows import figures, model_rows
+from tidings.pipeline.learn.model_rows import figures, model_rows, with_reasons_once
 from tidings.pipeline.trace_frames import read_intake
 from tidings.pipeline.transforms.links.coincidence import group_numbers
 from tidings.pipeline.transforms.links.delay import (
@@ -123,25 +123,27 @@ def _lesson(spark: SparkSession, given: Input, progress: Progress) -> Lesson:
 
     begin("round trips")
     watched = _watched(spark, given)
-    with persisted(watched.samples), persisted(watched.histories):
-        pace = transfer(watched.samples)
-        one_way = delays(watched.samples, pace)
-        with persisted(one_way), persisted(_hours(one_way, given.kind)) as hours:
+    pace = _pace(watched.samples, given.kind)
+    one_way = delays(watched.samples, pace)
+    hours = _hours(one_way, given.kind)
+    histories = watched.histories
+    with persisted(histories), persisted(pace), persisted(one_way), persisted(hours):
+        with persisted(watched.samples):  # no longer than these are made of them
             _check_answers(one_way, given.path)
             begin("outages")
-            watched.histories.count()
-            begin("slices")
-            known = with_levels(one_way, hours)
-            with persisted(slices(known, given.slice_s, given.hold_back)) as series:
-                series.count()
-                begin("figures of links")
-                parts = [delay_figures(known), pace, hours, persistence(series)]
-                of_links = reliability(watched.histories, lossy=given.kind == "traces")
-                rows = figures(of_links, parts, given.kind).toArrow()
-                begin("links that fail together")
-                groups = group_numbers(patterns(watched.histories, given.slice_s).toArrow())
-                begin("predictions")
-                prediction: pd.DataFrame = prediction_table(errors(series)).toPandas()
+            histories.count()
+        begin("slices")
+        known = with_levels(one_way, hours)
+        with persisted(slices(known, given.slice_s, given.hold_back)) as series:
+            series.count()
+            begin("figures of links")
+            parts = [delay_figures(known), pace, hours, persistence(series)]
+            of_links = reliability(histories, lossy=given.kind == "traces")
+            rows = with_reasons_once(figures(of_links, parts, given.kind).toArrow())
+            begin("links that fail together")
+            groups = group_numbers(patterns(histories, given.slice_s).toArrow())
+            begin("predictions")
+            prediction: pd.DataFrame = prediction_table(errors(series)).toPandas()
     in_order = prediction.sort_values(["horizon", "mae_ms"], ignore_index=True)
     left_out = given.intake.quarantined if given.intake else ()
     return Lesson(model_rows(rows, groups, given.slice_s), in_order, given.slice_s, left_out)
@@ -166,6 +168,11 @@ def _check_answers(delays: DataFrame, path: Path) -> None:
     if not delays.count():  # counted, so that all of them are at hand from now on
         accepted = "measurements: probes or messages that were answered"
         raise ConfigError(str(path), "answers", 0, accepted)
+
+
+def _pace(samples: DataFrame, kind: InputKind) -> DataFrame:
+    """`transfer`; a table tells of no message."""
+    return transfer(samples if kind == "traces" else samples.limit(0))
 
 
 def _hours(delays: DataFrame, kind: InputKind) -> DataFrame:

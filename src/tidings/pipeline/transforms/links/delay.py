@@ -40,9 +40,10 @@ def delays(samples: DataFrame, transfer: DataFrame) -> DataFrame:
     is_probe = F.col("size_bytes").isNull()
     probed = answers.where(is_probe).groupBy(*LINK).agg(F.count("*").alias("probes"))
     blurred = F.col("transfer_reason").isin(FEW, ALIKE) & (F.col("probes") >= ENOUGH_ROUND_TRIPS)
+    # Probes are counted only for links with messages: a table has none of these, but many links.
+    paced = transfer.join(probed, list(LINK), "left")
     return (
-        answers.join(F.broadcast(transfer), list(LINK), "left")
-        .join(F.broadcast(probed), list(LINK), "left")
+        answers.join(F.broadcast(paced), list(LINK), "left")
         .where(is_probe | ~F.coalesce(blurred, F.lit(False)))
         .withColumn("delay_s", F.greatest(F.lit(0.0), F.col("round_trip_s") - bytes_s) / 2)
         .select("run", *LINK, "sent_at", "delay_s")
