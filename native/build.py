@@ -26,7 +26,7 @@ from pathlib import Path
 from native_sources import UnfitError, native_source
 
 from tidings.files.folders import replaced
-from tidings.native_code import BUILT, INDEX, SOURCES, fingerprint
+from tidings.native_code import BUILT, INDEX, LIBRARY, SOURCES, fingerprint
 
 ROOMS = (
     "core/*.py",
@@ -45,7 +45,7 @@ VALUES, NATIVE_VALUES = "tidings/core/values.py", Path(__file__).with_name("nati
 # mypy has checked the source already; here only what is compiled differs.
 CHECKS = ("--strict", "--no-warn-unused-ignores", "--no-warn-unreachable")
 WARNING = ": warning: "  # of generators that become lists, mostly: docs/guide/develop.md says so
-GROUP = "tidings"  # the library that all modules are in
+GROUP = LIBRARY.removesuffix("__mypyc")  # which mypyc adds
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def main() -> None:
         "fingerprint": name,
         "suffix": EXTENSION_SUFFIXES[0],
         "sources": sources,
-        "modules": [*(path.removesuffix(".py") for path in texts), f"{GROUP}__mypyc"],
+        "modules": [*(path.removesuffix(".py") for path in texts), LIBRARY],
     }
     replaced(BUILT / INDEX, lambda path: path.write_text(json.dumps(index)))
     shutil.rmtree(draft)

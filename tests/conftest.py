@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tidings import CODE
-from tidings.native_code import SWITCH
+from tidings.native_code import COMPILED, SWITCH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ settings.load_profile("tidings")
 
 
 def pytest_configure() -> None:
-    if os.environ.get(SWITCH) == "1" and CODE != "compiled":
+    if os.environ.get(SWITCH) == "1" and CODE != COMPILED:
         pytest.exit(f"Compiled code is to be tested, but the code is {CODE}.", returncode=2)
 
 

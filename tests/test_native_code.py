@@ -16,7 +16,13 @@ import msgspec
 import pytest
 
 from tidings import native_code
-from tidings.native_code import CompiledModules, compiled_modules, fingerprint
+from tidings.native_code import (
+    CompiledModules,
+    compiled_files,
+    compiled_modules,
+    fingerprint,
+    use_compiled_code,
+)
 
 NATIVE = Path(__file__).parent.parent / "native"
 
@@ -173,13 +179,13 @@ def test_if_something_compiled_is_missing_the_source_runs(built: Path) -> None:
 def test_another_python_runs_the_source(built: Path) -> None:
     index = msgspec.json.decode(built.read_bytes())
     built.write_bytes(msgspec.json.encode(index | {"suffix": ".cpython-27.so"}))
-    assert compiled_modules() == "it was compiled for another Python: make native"
+    assert compiled_modules() == "it was compiled for another Python or machine: make native"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "not json"])
 def test_an_index_that_makes_no_sense_does_no_harm(built: Path, text: str) -> None:
     built.write_text(text)
-    assert compiled_modules() == "to compile it: make native"
+    assert compiled_modules() == "to compile it, which is faster: make native"
 
 
 def test_the_source_runs_if_the_environment_says_so(
@@ -187,3 +193,27 @@ def test_the_source_runs_if_the_environment_says_so(
 ) -> None:
     monkeypatch.setenv(native_code.SWITCH, "0")
     assert compiled_modules() == "TIDINGS_NATIVE=0"
+
+
+def test_what_cannot_be_loaded_is_interpreted(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine whose C library is older; here the file is empty."""
+    finders = [*sys.meta_path]
+    monkeypatch.setattr(native_code, "LIBRARY", "hot")
+    said = use_compiled_code()
+    assert said.startswith("interpreted (what was compiled cannot be loaded here: ")
+    assert sys.meta_path == finders
+
+
+def test_a_copy_gets_what_was_compiled_of_its_source_and_nothing_else(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (built.parent / "draft").touch()  # of a build that goes on
+    there = tmp_path / "installed"
+    for name, file in compiled_files().items():
+        (there / name).parent.mkdir(parents=True, exist_ok=True)
+        (there / name).write_bytes(file.read_bytes())
+    monkeypatch.setattr(native_code, "BUILT", there)
+    assert isinstance(compiled_modules(), CompiledModules)
+    assert not (there / "draft").exists()
+    monkeypatch.setenv(native_code.SWITCH, "0")
+    assert compiled_files() == {}

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from pyspark.sql import SparkSession
@@ -150,12 +151,14 @@ def test_a_jvm_that_ends_in_the_middle_of_a_word_is_no_traceback(
 
 
 def test_the_archive_for_executors_is_a_package_that_python_can_import(tmp_path: Path) -> None:
+    with ZipFile(package_archive()) as packed:
+        packed.extractall(tmp_path / "tidings")
     found = subprocess.run(
         [sys.executable, "-c", "import tidings.pipeline.sweep.job as it; print(it.__file__)"],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(package_archive())},
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert found.stdout.strip() == f"{package_archive()}/tidings/pipeline/sweep/job.py"
+    assert found.stdout.strip() == f"{tmp_path}/tidings/pipeline/sweep/job.py"

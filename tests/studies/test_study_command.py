@@ -7,6 +7,7 @@ import pytest
 from support.studies import STUDY, a_study_file
 from typer.testing import CliRunner, Result
 
+from tidings import CODE
 from tidings.cli.main import app
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -52,6 +53,7 @@ def test_a_study_runs_resumes_and_is_read_by_scripts_and_people(tmp_path: Path) 
         "all-with-failures": "does not hold",
         "in-between": "not judged",  # the quick run has no such x
     }
+    assert found.pop("code") == {CODE: 8}
     assert json.loads((out / "trees-quick.json").read_text()) == found
     assert (out / "trees-quick.png").read_bytes()[:4] == b"\x89PNG"
 
@@ -60,7 +62,7 @@ def test_a_study_runs_resumes_and_is_read_by_scripts_and_people(tmp_path: Path) 
     kept = {point: point.stat().st_mtime_ns for point in points[1:]}
     points[0].unlink()
     second = tidings(*run, "--json")
-    assert json.loads(second.stdout) == found
+    assert json.loads(second.stdout) == found | {"code": {CODE: 1}}
     assert points[0].exists()
     assert {point: point.stat().st_mtime_ns for point in kept} == kept
 

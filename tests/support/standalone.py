@@ -53,6 +53,10 @@ class Cluster:
         works = sorted((self._folder / "work").iterdir())
         return [sum(REGISTERED in log.read_text() for log in w.glob("*/*/stderr")) for w in works]
 
+    def is_at_a_worker(self, file: str) -> bool:
+        """Whether it is in the folder that a worker gives its executors."""
+        return Path(file).is_relative_to(self._folder / "work")
+
     def kill_last_worker(self) -> None:
         """The power fails: neither the worker nor what it started gets to do anything more."""
         self._kill(self._processes.pop())

@@ -12,6 +12,7 @@ from rich.console import Console
 from tidings.cli.exit_codes import FAILED, INTERRUPTED
 from tidings.cli.options import Conf, Format, Json, Master, NoProgressBar, spark_settings
 from tidings.cli.progress import ended_by_sigterm, progress
+from tidings.cli.screens.code import simulated_by
 from tidings.cli.screens.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -81,9 +82,10 @@ def run_study(
     own, and says so in the figure.
 
     The JSON object has study, quick, points (strategy, x, metric, mean, ci, runs, and setting where
-    there are several) and claims (id, section, text, paper, ours, verdict, why, mean_of_ratios). ci
-    is half the width of the 95 % confidence interval over seeds. Over subscribers, x is a label or
-    "mean". A ratio of ours is one of sums over seeds; mean_of_ratios is over single seeds.
+    there are several), claims (id, section, text, paper, ours, verdict, why, mean_of_ratios) and
+    code (how many points ran now, compiled or interpreted). ci is half the width of the 95 %
+    confidence interval over seeds. Over subscribers, x is a label or "mean". A ratio of ours is one
+    of sums over seeds; mean_of_ratios is over single seeds.
     """
     from tidings.studies.figures.formats import check_format
 
@@ -108,9 +110,11 @@ def run_study(
         written = write(result, folder / f"{chosen.spec.name}.json")
         drawn = draw(chosen, result, folder / f"{chosen.spec.name}.{format}")
         if json:
-            print(msgspec.json.encode(result).decode())
+            print(msgspec.json.encode(msgspec.to_builtins(result) | {"code": report.code}).decode())
         else:
             _show(result, written, drawn, name)
+            if words := simulated_by(report.code):
+                Console().print(words, soft_wrap=True, markup=False)
     if report.interrupted or report.failures:
         raise typer.Exit(INTERRUPTED if report.interrupted else FAILED)
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from tidings.cli.exit_codes import FAILED, INTERRUPTED
 from tidings.cli.options import Conf, Json, Master, NoProgressBar, spark_settings
 from tidings.cli.progress import ended_by_sigterm, progress
+from tidings.cli.screens.code import simulated_by
 from tidings.cli.screens.tables import records, study_table
 from tidings.core.errors import TidingsError
 
@@ -36,7 +37,7 @@ def sweep(
     """Simulate every point of a grid, on all cores or a cluster, and print the metrics.
 
     Only points that are not in the folder yet run, so Ctrl-C loses nothing that has finished: the
-    same command goes on from there.
+    same command goes on from there. The JSON object says by which code how many points ran.
     """
     from tidings.pipeline.analyse.job import study_of
     from tidings.pipeline.session import spark_session
@@ -93,6 +94,8 @@ def _show(report: SweepReport, study: pd.DataFrame | None, again: str) -> None:
         f"{report.kept} were there ({report.seconds:.1f} s).",
         soft_wrap=True,
     )
+    if words := simulated_by(report.code):
+        console.print(words, soft_wrap=True, markup=False)
     if report.interrupted or report.failures:
         rest = report.points - there
         console.print(f"To run the other {rest}: {again}", soft_wrap=True, markup=False)

@@ -18,6 +18,7 @@ from rich.console import Console
 from tidings.cli.choice import Changes, ScenarioName, choose
 from tidings.cli.exit_codes import FAILED, INTERRUPTED
 from tidings.cli.options import Json
+from tidings.cli.screens.code import code_here
 from tidings.cli.screens.up import Outcome, RunProgress, report, show_brokers, show_result
 from tidings.live.clock import wall_clock
 from tidings.live.config import check_strategies
@@ -61,6 +62,7 @@ def up(
     chosen = setup.scenario
     run = f"{chosen.run.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     console = Console(quiet=quiet or json)
+    console.print(code_here(), soft_wrap=True, highlight=False)
     with ExitStack() as ports, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         planned = plan(setup, run, traces or Path(chosen.live.traces), ports)
         outcome = runner.run(_run(planned, forever, traffic, console))

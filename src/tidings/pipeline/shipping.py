@@ -2,11 +2,14 @@
 
 The machines of a cluster share the folder of results with the driver, and nothing else.
 
-The package that runs here is sent as a zip file, as `spark-submit --py-files` would do. It comes
-before any that a machine has installed, so all run the same code. Files that a scenario names
-(maps, tables of delays) are sent once per sweep, whatever the number of points, and are named by
-their content. Executors fetch both from here when they start, so the copies stay while this process
-runs.
+The package that runs here is sent as an archive, with what was compiled of it if that runs here.
+Spark unpacks it, as a library inside a zip file cannot be loaded, in the folder where Python looks
+first; so it comes before any that a machine has installed, and all run the same code. A machine for
+which it was not compiled interprets it.
+
+Files that a scenario names (maps, tables of delays) are sent once per sweep, whatever the number of
+points, and are named by their content. Executors fetch both from here when they start, so the
+copies stay while this process runs.
 """
 
 from __future__ import annotations
@@ -24,26 +27,29 @@ import msgspec
 from pyspark import SparkContext, SparkFiles
 
 import tidings
+from tidings.native_code import PLACE, compiled_files
 from tidings.scenarios.overlay import GENERATORS
 from tidings.sim.scenario import Scenario
 
 SHIPPED = "shipped:"  # before the name of a file that travels; executors know where it is
-CODE = {".py", ".typed", ".properties"}
+SOURCE = {".py", ".typed", ".properties"}
 
 
 def ship_package(context: SparkContext) -> None:
-    """Give executors this very package."""
-    context.addPyFile(str(package_archive()))
+    """Give executors this very package: a folder of its name, among the files that they get."""
+    context.addArchive(f"{package_archive()}#{tidings.__name__}")
 
 
 @cache
 def package_archive() -> Path:
-    """The package that runs here as a zip file, which Python can import from."""
+    """What is in the folder of the package that runs here."""
     package, archive = Path(tidings.__file__).parent, _travelling() / "tidings.zip"
     with ZipFile(archive, "w", ZIP_DEFLATED) as file:
         for path in sorted(package.rglob("*")):
-            if path.suffix in CODE:
-                file.write(path, path.relative_to(package.parent))
+            if path.suffix in SOURCE:
+                file.write(path, path.relative_to(package))
+        for name, path in compiled_files().items():
+            file.write(path, f"{PLACE}/{name}")
     return archive
 
 

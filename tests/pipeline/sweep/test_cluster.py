@@ -14,6 +14,8 @@ from support.brief_spark import BRIEFLY, as_options
 from support.standalone import HOST, Cluster, a_cluster
 from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files
 
+from tidings import CODE
+from tidings.native_code import COMPILED
 from tidings.pipeline.class_archive import archive_options
 from tidings.pipeline.java import java_home
 from tidings.pipeline.session import BRIEF
@@ -24,6 +26,10 @@ from tidings.traces import headline
 from tidings.traces.points import finished_points
 
 pytestmark = pytest.mark.timeout(900)
+
+# What runs on machines that have only what they are sent: `make test` interprets, and
+# `make test-native` runs what was compiled.
+THERE = CODE if CODE == COMPILED else "interpreted (it came without compiled code)"
 
 WITHIN_S = 400.0  # a busy machine; a free one takes a tenth of it
 
@@ -49,7 +55,7 @@ IMPATIENT = {
 
 
 # The commands that it reads, one after the other in one session: each session on a cluster starts
-# three more JVMs. `places` says where the executors' package is from.
+# three more JVMs. `places` says which code executors run, and where their package is.
 DRIVER = """
 import json, sys
 from pyspark.sql.functions import udf
@@ -58,16 +64,17 @@ from tidings.cli.options import spark_settings
 from tidings.pipeline.session import spark_session
 
 def place(_):
-    import tidings.pipeline.sweep.points as module
-    return module.__file__
+    import tidings
+    from tidings.sim import scenario, world
+    return [tidings.CODE, scenario.__file__, world.__file__]
 
 master, *conf = sys.argv[1:]
 spark = spark_session(master, more=spark_settings(conf[1::2]))
 for line in sys.stdin:
     command, code = json.loads(line), 0
     if command == ["places"]:
-        rows = spark.range(0, 4, 1, 4).select(udf(place, "string")("id").alias("place"))
-        print([row.place for row in rows.distinct().collect()])
+        rows = spark.range(0, 4, 1, 4).select(udf(place, "array<string>")("id").alias("place"))
+        print(json.dumps([row.place for row in rows.distinct().collect()]))
     else:
         sys.argv = ["tidings", *command, "--master", master, *conf]
         try:
@@ -158,10 +165,16 @@ def test_a_sweep_and_an_analysis_run_on_machines_without_tidings(
 ) -> None:
     spec, out = a_spec(tmp_path / "here", TINY_GRID, MAPPED), tmp_path / "shared"
     (spec.parent / "map.gml").write_text(TINY_MAP)
-    assert driver.run("places") == ["['./tidings.zip/tidings/pipeline/sweep/points.py']"]
+    [places] = driver.run("places")
+    for code, source, hot in json.loads(places):
+        assert code == THERE
+        assert cluster.is_at_a_worker(source), source
+        assert cluster.is_at_a_worker(hot), hot
+        assert Path(hot).suffix == (".so" if code == COMPILED else ".py")
     [swept] = driver.run("sweep", spec, "--json", "--out", out)
     report = json.loads(swept)
     assert (report["ran"], report["failures"]) == (4, []), driver.complaints()
+    assert report["code"] == {THERE: 4}
     assert digests(out) == local_digests(spec)
     assert {row["strategy"] for row in report["metrics"]} == {"d-tree", "r-tree"}
     assert any("Read 4 runs from" in line for line in driver.run("analyse", out))

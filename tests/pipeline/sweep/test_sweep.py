@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,9 @@ from pyspark.sql import SparkSession
 from support.sweeps import TINY_GRID, TINY_MAP, TINY_SCENARIO, a_spec, point_files
 from typer.testing import CliRunner
 
+from tidings import CODE
 from tidings.cli.analyse import analyse
+from tidings.cli.screens.code import simulated_by
 from tidings.cli.sweep import _command
 from tidings.cli.sweep import sweep as sweep_command
 from tidings.core.errors import ConfigError, TidingsError
@@ -25,7 +28,7 @@ from tidings.pipeline.analyse.intervals import with_intervals
 from tidings.pipeline.shipping import FilesToShip, unpacked
 from tidings.pipeline.sweep import job, points
 from tidings.pipeline.sweep.grid import Point, points_of, read_spec
-from tidings.pipeline.sweep.points import Task, run_task, run_tasks
+from tidings.pipeline.sweep.points import DONE_SCHEMA, Task, run_task, run_tasks
 from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.metrics import FIGURES
 from tidings.scenarios.set_up import set_up
@@ -35,7 +38,7 @@ from tidings.sim.setup import Setup
 from tidings.sim.world import simulate
 from tidings.traces import headline, recorder
 from tidings.traces.drafts import Drafts
-from tidings.traces.points import POINT_SCHEMA, finished_points
+from tidings.traces.points import finished_points
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
@@ -52,6 +55,7 @@ def swept(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     spec = read_spec(a_spec(folder))
     report = job.sweep(spec, folder / "out", lambda: spark, lambda *now: seen.append(now))
     assert (report.points, report.kept, report.ran, report.failures) == (4, 0, 4, [])
+    assert report.code == {CODE: 4}
     assert (seen[0], seen[-1]) == ((0, 4), (4, 4))
     return folder
 
@@ -190,7 +194,7 @@ def test_what_is_known_of_points_is_read_twice_however_many_they_are(
         return look(folder)
 
     monkeypatch.setattr(job, "parquet_files", counted)
-    monkeypatch.setattr(job, "_run", lambda *_: True)
+    monkeypatch.setattr(job, "_run", lambda *_: Counter())
     job.sweep(read_spec(a_spec(tmp_path)), tmp_path / "out", pytest.fail, silent)
     assert len(looked) == 2
 
@@ -296,7 +300,7 @@ def test_a_folder_that_executors_do_not_share_is_a_clear_error(
     def elsewhere(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """In an executor whose disk is its own: what it writes is not seen by the driver."""
         for _ in batches:
-            yield pa.RecordBatch.from_pylist([], schema=POINT_SCHEMA)
+            yield pa.RecordBatch.from_pylist([], schema=DONE_SCHEMA)
 
     monkeypatch.setattr(job, "run_tasks", elsewhere)
     monkeypatch.setattr(job, "SEEN_WITHIN_S", 0.5)
@@ -333,6 +337,7 @@ def test_a_point_that_fails_is_reported_and_stops_no_other(
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 1
     assert "3 of 4 points are in" in result.stdout
+    assert simulated_by({CODE: 4}) in result.stdout
     assert f"scenario {tmp_path / 'tiny.toml'}, seed 1" in result.stderr
     assert "broker.scheduling is 'magic'" in result.stderr
     monkeypatch.undo()

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
+from tidings import CODE
 from tidings.cli.screens.sheet import Sheet
 from tidings.cli.screens.tables import metrics_table
 from tidings.live.clock import Clock
@@ -60,6 +61,7 @@ def report(plan: Plan, outcome: Outcome, tables: dict[str, pa.Table]) -> dict[st
         "scenario": plan.scenario.run.name,
         "strategy": plan.scenario.broker.strategy,
         "run": plan.run,
+        "code": CODE,
         "traces": str(plan.traces),
         "published": traffic.published,
         "unpublished": traffic.unpublished,

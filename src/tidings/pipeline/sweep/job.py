@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,14 +24,15 @@ import msgspec
 import pyarrow as pa
 from msgspec import Struct
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidings.core.errors import ConfigError, TidingsError
 from tidings.files.folders import writable_folder
-from tidings.pipeline.schemas import POINT_TYPE
 from tidings.pipeline.session import StartSpark, task_tries
 from tidings.pipeline.shipping import FilesToShip
 from tidings.pipeline.sweep.grid import Point, Progress, Spec, points_of
 from tidings.pipeline.sweep.points import (
+    DONE_SCHEMA,
     TASK_SCHEMA,
     Task,
     partition,
@@ -60,6 +62,7 @@ class SweepReport(Struct, frozen=True):
     failures: list[dict[str, Any]]  # rows of `points`
     interrupted: bool
     seconds: float
+    code: dict[str, int]  # how many points were run by which; not known of what was interrupted
 
 
 def sweep(
@@ -82,7 +85,9 @@ def sweep(
     for point in missing:
         _file(spec, out, point).unlink(missing_ok=True)  # the row of a failure
     remove_stale_drafts(out)
-    interrupted = bool(missing) and not _run(spec, out, points, missing, start_spark, progress)
+    ran_by: Counter[str] | None = Counter()
+    if missing:
+        ran_by = _run(spec, out, points, missing, start_spark, progress)
     done = _rows(spec, out)
     rows = [row for p in missing if (row := done.get(p.name))]
     failures = [row for row in rows if row["status"] != FINISHED]
@@ -93,8 +98,9 @@ def sweep(
         len(points) - len(missing),
         len(rows) - len(failures),
         failures,
-        interrupted,
+        ran_by is None,
         time.perf_counter() - started_at,
+        dict(ran_by or {}),
     )
 
 
@@ -105,8 +111,8 @@ def _run(
     missing: list[Point],
     start_spark: StartSpark,
     progress: Progress,
-) -> bool:
-    """True if it ran to its end, False if it was interrupted."""
+) -> Counter[str] | None:
+    """By which code how many ran, or none if it was interrupted."""
     files, kept = [_file(spec, out, point) for point in missing], len(points) - len(missing)
 
     def tell() -> int:
@@ -125,8 +131,8 @@ def _run(
     except KeyboardInterrupt:
         if job is not None:
             job.cancel()
-        return False
-    return True
+        return None
+    return job.ran_by
 
 
 def _wait_until(all_seen: Callable[[], bool], out: Path) -> None:
@@ -146,6 +152,7 @@ class _Job:
     def __init__(self, spark: SparkSession, tasks: list[Task], files_to_ship: FilesToShip) -> None:
         self._spark, self._luggage = spark, files_to_ship
         self._error: Exception | None = None
+        self.ran_by = Counter[str]()  # once it has ended
         self._thread = Thread(target=self._work, args=(tasks,), name="sweep", daemon=True)
         self._thread.start()
 
@@ -172,7 +179,8 @@ class _Job:
             self._luggage.hand_over(self._spark.sparkContext)
             with _partitions(self._spark, len(tasks)):
                 frame = self._spark.createDataFrame(_one_batch_each(tasks, task_tries(self._spark)))
-                frame.mapInArrow(run_tasks, POINT_TYPE).select("point").collect()
+                done = frame.mapInArrow(run_tasks, from_arrow_schema(DONE_SCHEMA)).collect()
+                self.ran_by.update(row.code for row in done)
         except Exception as error:
             self._error = error
 

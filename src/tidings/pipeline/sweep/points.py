@@ -29,6 +29,7 @@ import pyarrow as pa
 from msgspec import Struct
 from pyspark import TaskContext
 
+from tidings import CODE
 from tidings.core.errors import TidingsError
 from tidings.pipeline.session import TASK_TRIES
 from tidings.pipeline.shipping import unpacked
@@ -59,15 +60,20 @@ TASK_SCHEMA = pa.schema(
     | {"scenario": pa.binary(), "out": pa.string(), "tries": pa.int64()}
 )
 
+# What the driver hears of a task: which code has run it, too. What it has left is on the disk, and
+# does not depend on that.
+DONE_SCHEMA = pa.schema({"point": pa.string(), "code": pa.string()})
+
 
 def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """For `mapInArrow`: tasks in, one row of `points` out for each."""
+    """For `mapInArrow`: tasks in, one row of `DONE_SCHEMA` out for each."""
     context = TaskContext.get()
     earlier_tries = context.attemptNumber() if context else 0
     for batch in batches:
         for row in batch.to_pylist():
             done = run_task(Task(**row), earlier_tries)
-            yield pa.RecordBatch.from_pylist([done], schema=POINT_SCHEMA)
+            told = {"point": done["point"], "code": CODE}
+            yield pa.RecordBatch.from_pylist([told], schema=DONE_SCHEMA)
 
 
 def run_task(task: Task, earlier_tries: int = 0) -> dict[str, Any]:
