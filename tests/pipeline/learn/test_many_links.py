@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from support.traces import tables_of, write_tables
 
 from tidings.core.trace import LinkChanged, Probed
-from tidings.pipeline.learn.job import STEPS, learn
+from tidings.pipeline.learn.job import STEPS, _pace, learn
 from tidings.pipeline.learn.measurements import checked_input
-from tidings.pipeline.learn.model_rows import model_rows
+from tidings.pipeline.learn.model_rows import model_rows, with_reasons_once
 from tidings.pipeline.trace_frames import read_traces
 from tidings.pipeline.transforms.links.coincidence import group_numbers
+from tidings.pipeline.transforms.links.delay import delays
 from tidings.pipeline.transforms.links.gamma import QUANTILES, with_fits
 from tidings.pipeline.transforms.links.history import (
     _of_traces,
@@ -177,3 +178,26 @@ def test_rows_of_the_model_are_made_by_columns(spark: SparkSession, tmp_path: Pa
     groups = pa.table({"link": pa.array(["h0\x1fh1"]), "group": pa.array([1])})
     few_calls = calls(lambda: model_rows(model, groups, 60.0))
     assert calls(lambda: model_rows(many, groups, 60.0)) < 1.5 * few_calls
+
+
+def test_delays_of_a_table_are_told_without_a_row_per_link_in_every_task(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = spark.read.parquet(str(a_table(tmp_path / "rtt.parquet", 3, 4)))
+    samples = table_samples(table, 60.0)
+    one_way = delays(samples, _pace(samples, "table"))
+    # what is broadcast is how many digits names have, and the places of slices
+    joins = {frame: plan(frame).count("Join") for frame in (samples, one_way)}
+    assert joins[one_way] == joins[samples]
+
+
+def test_a_reason_of_many_links_is_in_memory_once_and_in_the_model_as_a_text(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    given = checked_input(a_table(tmp_path / "rtt.parquet", 4, 30), None, 0.2)
+    model = learn(spark, given).model
+    many = pa.concat_tables([model] * 100)
+    short = with_reasons_once(many)
+    assert short["hourly_reason"].nbytes < many["hourly_reason"].nbytes / 4
+    groups = pa.table({"link": pa.array(["h0\x1fh1"]), "group": pa.array([1])})
+    assert model_rows(short, groups, 60.0).equals(model_rows(many, groups, 60.0))

@@ -1,6 +1,8 @@
 """Which Spark suits what is learned from? Chosen before Java starts: its memory cannot be changed
 afterwards.
 
+Tables
+------
 Java takes what it may have before it tidies up, however little of it is in use. What learning from
 a table holds in memory hardly grows with its rows, as Spark puts the rest on disk: of 1.4 and of
 4.2 million rows 250 MB of Java's memory were in use at most. So a table gets a limit twice as high,
@@ -10,8 +12,10 @@ work is cut into more parts than there are cores, so that each of them is small.
 The figures of all links come to this process in one piece, of which Java has several copies at a
 time. Most of it is the same few texts again and again, so compressed they are next to nothing.
 
-Traces are told by many kinds of rows, of which more than that may have to be in memory: they keep
-the usual limit.
+Traces
+------
+They are told by many kinds of rows, of which more than that may have to be in memory: they keep the
+usual limit.
 """
 
 from __future__ import annotations
