@@ -62,9 +62,9 @@ def up(
     chosen = setup.scenario
     run = f"{chosen.run.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     console = Console(quiet=quiet or json)
-    console.print(code_here(), soft_wrap=True, highlight=False)
     with ExitStack() as ports, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         planned = plan(setup, run, traces or Path(chosen.live.traces), ports)
+        console.print(code_here(), soft_wrap=True, highlight=False)
         outcome = runner.run(_run(planned, forever, traffic, console))
     tables, problems = read_run(planned.traces, planned.run)
     if json:
