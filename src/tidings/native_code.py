@@ -1,8 +1,8 @@
 """Which code runs: the source as it stands, or what was compiled of it?
 
 `make native` compiles the rooms through which every message goes (`native/build.py`) into a folder
-of the repository. A wheel, and the package that goes to Spark's executors, have a copy of that
-folder inside. What was compiled runs only as long as all that it was made of is the same: its
+of the repository. The package that goes to Spark's executors has a copy of that folder inside.
+What was compiled runs only as long as all that it was made of is the same: its
 modules call each other without a look at anything else. After an edit everything is interpreted
 again, until the next build. What another Python or another machine has compiled, and what cannot be
 loaded, is passed over as well. Both do the same; compiled code is faster.

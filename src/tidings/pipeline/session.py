@@ -49,8 +49,8 @@ _launch: Callable[[SparkConf, dict[str, Any]], Any] = launch_gateway
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 QUIET = f"-Dlog4j2.configurationFile={QUIET_LOGS.as_uri()}"
-# One compiler alone would get 48 MB for what it compiles, which Spark fills in two minutes; then
-# Java throws code away and compiles it again, and takes twice as long for all that it does.
+# One compiler alone would get 48 MB for what it compiles. Spark fills that in minutes; from then on
+# Java spends time on throwing code away, and compiles it again.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 StartSpark = Callable[[], SparkSession]  # called only if there is work for Spark

@@ -27,8 +27,7 @@ from tidings.traces.points import finished_points
 
 pytestmark = pytest.mark.timeout(900)
 
-# What runs on machines that have only what they are sent: `make test` interprets, and
-# `make test-native` runs what was compiled.
+# What runs on machines that have only what they are sent: they run what this process runs.
 THERE = CODE if CODE == COMPILED else "interpreted (it came without compiled code)"
 
 WITHIN_S = 400.0  # a busy machine; a free one takes a tenth of it
