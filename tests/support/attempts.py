@@ -1,4 +1,4 @@
-"""How is a promise about real time tested on a machine that is not ours alone? In three attempts.
+"""How is a promise about real time tested on a machine that is not ours alone? In several attempts.
 
 A pause of the machine falls on one run or another; a fault of the code falls on them all. Only what
 a pause can spoil is judged again: what must hold of every run is asserted while it is observed.
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-ATTEMPTS = 3
+ATTEMPTS = 5
 
 _forgiven: list[str] = []
 
