@@ -36,9 +36,14 @@ ROOMS = (
     "scheduling",
     "broker",
     "sim/*.py",
+    "mqtt",
+    "live/driver.py",
+    "live/clock.py",
+    "live/mqtt",
+    "live/links",
 )
 # What compiled code was made of: of these, also what stays interpreted, such as constants.
-READ = ("broker", "core", "files", "routing", "scheduling", "sim", "traces")
+READ = ("broker", "core", "files", "live", "mqtt", "routing", "scheduling", "sim", "traces")
 # What could be compiled, but must not be.
 INTERPRETED = {"tidings/core/errors.py"}  # exceptions lose their attributes
 VALUES, NATIVE_VALUES = "tidings/core/values.py", Path(__file__).with_name("native_values.py")

@@ -11,7 +11,8 @@ import ast
 
 VALUES = {"Value", "ChangingValue"}
 FUTURE = "from __future__ import annotations"
-INHERITED = {"NeverReroutes"}  # by strategies of others, which are interpreted
+# By strategies of others, and by what gives messages to logs: these are interpreted.
+INHERITED = {"NeverReroutes", "Deliveries"}
 NOT_NATIVE = ("cached_property", "runtime_checkable")
 
 

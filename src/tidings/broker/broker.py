@@ -188,24 +188,24 @@ class Broker:
         answers: list[int] = []
         onward: list[Parcel] = []
         for frame in frames:
-            if isinstance(frame, Data):
+            if type(frame) is Data:
                 self._data(link, frame, now, answers, onward, effects)
                 continue
             if answers:
                 self._answer(link, answers, onward, now, effects)
-            match frame:
-                case Ack():
-                    answered = self._transmitter.acknowledged(link, frame, now, effects)
-                    if answered is not None:
-                        self._upkeep.measured(link, *answered, now)
-                case Probe() | Echo():
-                    self._upkeep.receive(link, frame, now, effects)
-                case Interests() | Links() | Pull() | Gossip():
-                    self._exchange.receive(link, frame, now, effects)
-                    if type(frame) is Interests:
-                        self._late_takers.heard(now, self._interests.restarts)
-                case _:
-                    assert_never(frame)
+            if type(frame) is Ack:
+                answered = self._transmitter.acknowledged(link, frame, now, effects)
+                if answered is not None:
+                    self._upkeep.measured(link, *answered, now)
+            elif type(frame) is Probe or type(frame) is Echo:
+                self._upkeep.receive(link, frame, now, effects)
+            elif type(frame) is Interests:
+                self._exchange.receive(link, frame, now, effects)
+                self._late_takers.heard(now, self._interests.restarts)
+            elif type(frame) is Links or type(frame) is Pull or type(frame) is Gossip:
+                self._exchange.receive(link, frame, now, effects)
+            else:
+                assert_never(frame)
         if answers:
             self._answer(link, answers, onward, now, effects)
         return effects
@@ -251,15 +251,17 @@ class Broker:
     def tick(self, now: float) -> list[Effect]:
         """Time has passed."""
         effects: list[Effect] = []
-        for link, parcel in self._transmitter.overdue(now, effects):
-            self._give_up(parcel, link.neighbour, Reason.UNACKNOWLEDGED, now, effects)
+        if self._transmitter.is_overdue(now):
+            for link, parcel in self._transmitter.overdue(now, effects):
+                self._give_up(parcel, link.neighbour, Reason.UNACKNOWLEDGED, now, effects)
         if self._upkeep.due_at <= now:
             for suspect in self._upkeep.chores(now, effects):
                 for parcel in self._transmitter.recall(suspect, now):
                     self._give_up(parcel, suspect.neighbour, Reason.LINK_DOWN, now, effects)
                 self._waiting.call_all(now)
-        for parcel in self._custody.tried_again(now, effects):
-            self._forward(parcel, now, effects)
+        if self._waiting.due_at <= now:
+            for parcel in self._custody.tried_again(now, effects):
+                self._forward(parcel, now, effects)
         if self._late_takers.due_at <= now:
             for parcel in self._custody.given_out(self._interests, now, effects):
                 self._forward(parcel, now, effects)

@@ -28,22 +28,29 @@ class Decoder:
     """Bytes in, whole frames out; what is left over waits for more."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._kept, self._needed_bytes = bytearray(), 0  # of a frame that is not all there
 
     def feed(self, data: bytes) -> list[Hello | Frame]:
-        self._buffer += data
         frames: list[Hello | Frame] = []
-        start, end = 0, len(self._buffer)
+        if self._kept:
+            self._kept += data
+            if len(self._kept) < self._needed_bytes:
+                return frames
+            data = bytes(self._kept)
+            self._kept.clear()
+        start, end = 0, len(data)
+        self._needed_bytes = LENGTH_BYTES
         while end - start >= LENGTH_BYTES:
-            length = int.from_bytes(self._buffer[start : start + LENGTH_BYTES], "big")
+            body_at = start + LENGTH_BYTES
+            length = int.from_bytes(data[start:body_at], "big")
             if length > MAX_FRAME_BYTES:
                 raise WireError(f"a frame of {length} bytes; at most {MAX_FRAME_BYTES} are taken")
-            if end - start - LENGTH_BYTES < length:
+            if body_at + length > end:
+                self._needed_bytes += length
                 break
-            body_at = start + LENGTH_BYTES
-            frames.append(_decode(bytes(self._buffer[body_at : body_at + length])))
+            frames.append(_decode(data[body_at : body_at + length]))
             start = body_at + length
-        del self._buffer[:start]
+        self._kept += data[start:]  # mostly nothing
         return frames
 
 

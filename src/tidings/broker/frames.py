@@ -3,11 +3,13 @@
 `Data`, `Interests`, `Links`, `Pull` and `Gossip` carry a transmission id and are acknowledged and
 repeated under the same id; `Ack`, `Probe` and `Echo` are not: they answer or are asked again. Each
 frame is a tagged array in MessagePack, so a frame of an unknown kind is a clear error, not a guess.
+The kinds are final, so that a broker may ask `type(frame) is Data`, and mypy still tells one that
+forgot a kind.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final, final
 
 from msgspec import Meta, Struct
 
@@ -15,10 +17,9 @@ from tidings.core.contract import Subscription
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import HEADER_BYTES, Envelope
 from tidings.core.ranges import Whole
-from tidings.core.trace import CARRIED_KINDS
 
-CONTROL_BYTES = 64  # nominal size of a frame that carries neither a message nor gossip
-ANSWER_BYTES = 8  # nominal size of each answer in an acknowledgement, beside the first
+CONTROL_BYTES: Final = 64  # nominal size of a frame that carries neither a message nor gossip
+ANSWER_BYTES: Final = 8  # nominal size of each answer in an acknowledgement, beside the first
 MAX_PARTS = 65_536  # of one update; what a peer may make us wait for has an end
 
 
@@ -28,25 +29,30 @@ class Hello(Struct, frozen=True, array_like=True, tag="H", gc=False):
     broker: str
 
 
+@final
 class Data(Struct, frozen=True, array_like=True, tag="D", gc=False):
     transmission: Whole
     envelope: Envelope
 
 
+@final
 class Ack(Struct, frozen=True, array_like=True, tag="A", gc=False):
     """Answers all that came in together."""
 
     transmissions: tuple[Whole, ...]
 
 
+@final
 class Probe(Struct, frozen=True, array_like=True, tag="P", gc=False):
     serial: Whole
 
 
+@final
 class Echo(Struct, frozen=True, array_like=True, tag="E", gc=False):
     serial: Whole
 
 
+@final
 class Interests(Struct, frozen=True, array_like=True, tag="I"):
     """How the subscriptions at `origin` changed from version `base` to `version`; a base of 0 is
     the whole of them."""
@@ -62,6 +68,7 @@ class Interests(Struct, frozen=True, array_like=True, tag="I"):
     parts: Annotated[int, Meta(ge=1, le=MAX_PARTS)] = 1
 
 
+@final
 class Links(Struct, frozen=True, array_like=True, tag="L"):
     """All links of `origin` that are up, as it believes them to be."""
 
@@ -73,6 +80,7 @@ class Links(Struct, frozen=True, array_like=True, tag="L"):
     age_s: float = 0.0  # when it was put on the link
 
 
+@final
 class Pull(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     """A change of `origin`'s interests went missing: please send the whole."""
 
@@ -80,6 +88,7 @@ class Pull(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     origin: str
 
 
+@final
 class Gossip(Struct, frozen=True, array_like=True, tag="G", gc=False):
     """What routers of one strategy tell each other; brokers carry it unread."""
 
@@ -93,7 +102,13 @@ ControlFrame = Interests | Links | Pull | Gossip  # repeated until it is acknowl
 Reliable = Data | ControlFrame
 
 # How links count what they carry: places in `CARRIED_KINDS`, as hot paths count in lists.
-DATA, REPEAT, ACK, PROBE, CONTROL, GOSSIP, DISCARDED = range(len(CARRIED_KINDS))
+DATA: Final = 0
+REPEAT: Final = 1
+ACK: Final = 2
+PROBE: Final = 3
+CONTROL: Final = 4
+GOSSIP: Final = 5
+DISCARDED: Final = 6
 # What a frame counts as. Data that is sent again is a repeat, and whatever comes in again is
 # counted as discarded.
 COUNTED_AS: dict[type[Frame], int] = {

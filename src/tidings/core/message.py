@@ -9,7 +9,7 @@ its residence time and the link's one-way delay, and no two brokers need the sam
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from tidings.core.contract import BEST_EFFORT, Contract, Destination
 from tidings.core.ranges import Finite, NotNegative, Whole
 
-HEADER_BYTES = 32  # nominal: length, tag, transmission, age and list heads; equal in both worlds
+# Nominal: length, tag, transmission, age and list heads; equal in both worlds.
+HEADER_BYTES: Final = 32
 NOMINAL_PROPERTIES_BYTES = 128  # which the header covers, too: a contract, or a few attributes
 PAIR_BYTES = 4  # the lengths of a name and of a value
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from tidings.core.errors import WireError
+from tidings.core.values import Value
 from tidings.mqtt.decoding import connect_version, decode_body
 from tidings.mqtt.encoding import encode
 from tidings.mqtt.packet_types import PacketType
@@ -27,7 +26,7 @@ __all__ = ["Limits", "PacketDecoder", "encode", "encode_publish"]
 UNKNOWN_VERSION = 0  # until a CONNECT has named it
 
 
-class Limits(Struct, frozen=True):
+class Limits(Value, frozen=True):
     """What one client may cost us."""
 
     max_packet_bytes: int = 1 << 20  # a whole packet; MQTT allows 256 MiB, brokers commonly less

@@ -36,10 +36,10 @@ from enum import Enum, auto
 from math import inf
 from typing import TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.errors import WireError
+from tidings.core.values import Value
 from tidings.mqtt.codec import DEFAULT_LIMITS, Limits, PacketDecoder, encode
 from tidings.mqtt.packets import (
     MQTT_3_1_1,
@@ -64,7 +64,7 @@ KEEP_ALIVE_FACTOR = 1.5  # a client may be silent for so many keep-alives (MQTT-
 LONGEST_REASON = 500  # characters of a reason string: an explanation, not an essay
 
 
-class Closed(Struct, frozen=True, gc=False):
+class Closed(Value, frozen=True):
     """The conversation is over: send what is outgoing, then close the connection."""
 
     code: int  # an MQTT 5 reason code, whatever the client's version

@@ -1,35 +1,35 @@
-"""What happens next: a heap of events in a total order of (time, priority, serial).
+"""What happens next: events in a total order of (time, priority, serial).
 
 An event is a function and its three arguments; plain calls cost half of what generators would.
 Priorities order what falls on the same instant: frames arrive before anybody's patience ends.
+
+Few events share an instant. So one heap orders instants, which are plain numbers and compared in a
+fifth of the time that tuples take, and each instant has a small heap of its own events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
-# Priority and serial are one number, so that a comparison of two events looks at two numbers.
-ARRIVAL, READY, FAULT, PUBLICATION, WAKE, LAST = (priority << 60 for priority in range(6))
+# Priority and serial are one number; no run has 2⁵⁶ events.
+ARRIVAL: Final = 0
+READY: Final = 1 << 56
+FAULT: Final = 2 << 56
+PUBLICATION: Final = 3 << 56
+WAKE: Final = 4 << 56
 
 Action = Callable[[Any, Any, Any, float], None]
-
-
-class _Stop(Exception):
-    """Raised by the event that ends a stretch: cheaper than asking before every event."""
-
-
-def _stop(a: Any, b: Any, c: Any, at: float) -> None:
-    raise _Stop
+_Event = tuple[int, Action, Any, Any, Any]
 
 
 class Agenda:
     """Events that are still to come."""
 
     def __init__(self) -> None:
-        self._events: list[tuple[float, int, Action, Any, Any, Any]] = []
+        self._instants: list[float] = []
+        self._events: dict[float, list[_Event]] = {}  # by instant
         self._serial = 0
 
     def add(
@@ -37,18 +37,27 @@ class Agenda:
     ) -> None:
         """At that instant, call `action(a, b, c, at)`."""
         self._serial += 1
-        heappush(self._events, (at, priority + self._serial, action, a, b, c))
+        event = (priority + self._serial, action, a, b, c)
+        together = self._events.get(at)
+        if together is None:
+            self._events[at] = [event]
+            heappush(self._instants, at)
+        else:
+            heappush(together, event)
 
     def run(self, until: float) -> int:
         """Let everything happen up to that instant; how many events that were."""
-        events, before = self._events, self._serial - len(self._events)
-        self.add(until, LAST, _stop)
-        with suppress(_Stop):
-            while True:
-                at, _, action, a, b, c = heappop(events)
+        instants, events, count = self._instants, self._events, 0
+        while instants and instants[0] <= until:
+            at = heappop(instants)
+            together = events[at]
+            while together:  # what happens may add to it
+                _, action, a, b, c = heappop(together)
                 action(a, b, c, at)
-        return self._serial - len(self._events) - before - 1
+                count += 1
+            del events[at]
+        return count
 
     def pending(self) -> Iterator[tuple[Any, Any, Any]]:
         """The arguments of all events that did not happen yet."""
-        return ((a, b, c) for _, _, _, a, b, c in self._events)
+        return ((a, b, c) for each in self._events.values() for _, _, a, b, c in each)

@@ -35,11 +35,22 @@ MOST_WARNINGS = 1_000
 class _Node:
     """A broker and its place in the physical world."""
 
-    __slots__ = ("alive", "broker", "disk", "incarnation", "name", "slowed", "wake_at", "wires")
+    __slots__ = (
+        "alarms",
+        "alive",
+        "broker",
+        "disk",
+        "incarnation",
+        "name",
+        "slowed",
+        "wake_at",
+        "wires",
+    )
 
     def __init__(self, name: str, broker: Broker) -> None:
         self.name, self.broker, self.incarnation, self.alive = name, broker, 1, True
-        self.wake_at = inf  # of the event on the agenda
+        self.wake_at = inf  # when it wants to be woken
+        self.alarms: set[float] = set()  # instants at which it will be, in time or for nothing
         self.wires: dict[str, _Wire] = {}
         self.disk = Disk()
         self.slowed: list[_Slowed] = []  # publishers whom the broker does not listen to just now
@@ -233,14 +244,20 @@ class World:
             self._carry_out(node, node.broker.receive_all(sender, (frame,), now), now)
 
     def _wake(self, node: _Node, _: object, __: object, now: float) -> None:
+        node.alarms.discard(now)
         if node.wake_at != now or not node.alive:
             return  # an earlier wake-up has taken its place
         broker = node.broker
         effects = broker.tick(now) if broker.wake_at() <= now else []
-        node.wake_at = wake_at = broker.wake_at()
-        if wake_at < inf:
-            self._agenda.add(wake_at, WAKE, self._wake, node)
+        self._wake_later(node, broker.wake_at())
         self._carry_out(node, effects, now)
+
+    def _wake_later(self, node: _Node, at: float) -> None:
+        """Brokers come back to an instant they have asked for before: one event is enough."""
+        node.wake_at = at
+        if at < inf and at not in node.alarms:
+            node.alarms.add(at)
+            self._agenda.add(at, WAKE, self._wake, node)
 
     def _ready(self, node: _Node, neighbour: str, _: object, now: float) -> None:
         if node.alive:
@@ -317,8 +334,8 @@ class World:
             self._listen_again(node, now)
         wake_at = node.broker.wake_at()
         if wake_at < node.wake_at:
-            node.wake_at = max(wake_at, now)  # a broker that was just made knows no time yet
-            self._agenda.add(node.wake_at, WAKE, self._wake, node)
+            # A broker that was just made knows no time yet.
+            self._wake_later(node, max(wake_at, now))
 
     def _send(self, node: _Node, send: Send, now: float) -> None:
         wire, frame = node.wires[send.neighbour], send.frame

@@ -200,9 +200,14 @@ class Transmitter:
         if self._hops:
             effects.append(acknowledged(self._me, pending, now))
 
+    def is_overdue(self, now: float) -> bool:
+        """A timer went off: is there an answer that has not come in time? Mostly they all have."""
+        self.lag.woken(self.wake_at, now)
+        self.wake_at = self._unanswered.first_due()
+        return self.wake_at <= now
+
     def overdue(self, now: float, effects: list[Effect]) -> Iterator[tuple[LinkEnd, Parcel]]:
         """Repeat what was not answered in time; the parcels that were repeated often enough."""
-        self.lag.woken(self.wake_at, now)
         for _, pending in self._unanswered.overdue(now):
             link, parcel = self.links[pending.neighbour], pending.parcel
             transmission = pending.frame.transmission

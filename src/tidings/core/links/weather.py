@@ -56,15 +56,18 @@ class LinkWeather:
         self._outage_edges = [edge for outage in conditions.outages for edge in outage]
         self._free_at = 0.0
         self._others = 0
+        self._epoch_s = conditions.failure_epoch_s
         self._epoch, self._dark_epoch = -1, False
         self._fails = conditions.failure_probability > 0.0 or bool(self._outage_edges)
 
     def dark(self, now: float) -> bool:
         """Is the link failing at this instant?"""
-        epoch = int(now / self.conditions.failure_epoch_s)
+        epoch = int(now / self._epoch_s)
         if epoch != self._epoch:
             self._epoch, self._dark_epoch = epoch, self._fails_in(epoch)
-        return self._dark_epoch or bool(bisect_right(self._outage_edges, now) & 1)
+        if self._dark_epoch or not self._outage_edges:
+            return self._dark_epoch
+        return bool(bisect_right(self._outage_edges, now) & 1)
 
     def delay_at(self, now: float) -> float:
         """The delay of a frame that is put on the link at this instant."""

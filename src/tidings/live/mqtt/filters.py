@@ -8,7 +8,9 @@ from tidings.core.contract import Subscription
 class ClientFilters(dict[str, Subscription]):
     """The subscriptions of a client, by their topic filters."""
 
-    size_bytes = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.size_bytes = 0
 
     def put(self, wish: Subscription) -> None:
         """Adds a wish, or replaces the one for the same filter."""
