@@ -46,7 +46,11 @@ ROOMS = (
 READ = ("broker", "core", "files", "live", "mqtt", "routing", "scheduling", "sim", "traces")
 # What could be compiled, but must not be.
 INTERPRETED = {"tidings/core/errors.py"}  # exceptions lose their attributes
-VALUES, NATIVE_VALUES = "tidings/core/values.py", Path(__file__).with_name("native_values.py")
+# What is another text when it is compiled.
+TWINS = {
+    "tidings/core/values.py": Path(__file__).with_name("native_values.py"),
+    "tidings/sim/agenda.py": Path(__file__).with_name("native_agenda.py"),
+}
 # mypy has checked the source already; here only what is compiled differs.
 CHECKS = ("--strict", "--no-warn-unused-ignores", "--no-warn-unreachable")
 WARNING = ": warning: "  # of generators that become lists, mostly: docs/guide/develop.md says so
@@ -93,9 +97,10 @@ def compilable() -> list[tuple[str, str]]:
             try:
                 text = native_source(file.read_text(), path)
             except UnfitError:
-                if path != VALUES:
+                if path not in TWINS:
                     continue
-                text = NATIVE_VALUES.read_text()
+            if path in TWINS:
+                text = TWINS[path].read_text()
             if file.name != "__init__.py" and path not in INTERPRETED:
                 found.append((path, text))
     return found

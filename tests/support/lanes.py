@@ -67,13 +67,13 @@ class Lanes(LoadScopeScheduling):
         return node.gateway.id == min(working, default=None)
 
     def _has(self, file: str, words: tuple[str, ...]) -> bool:
-        text = _text(self.config.rootpath / file)
-        return any(word in text for word in words)
+        return _has(self.config.rootpath / file, words)
 
 
-@cache
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+@cache  # asked of every file that is left, whenever a test has ended
+def _has(path: Path, words: tuple[str, ...]) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return any(word in text for word in words)
 
 
 def pytest_configure(config: Any) -> None:
@@ -93,4 +93,4 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     and importing all others takes each worker as long as ten seconds."""
     if config.option.markexpr != "timing" or collection_path.suffix != ".py":
         return None
-    return TIMING not in _text(collection_path) or None
+    return not _has(collection_path, (TIMING,)) or None

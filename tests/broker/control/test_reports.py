@@ -109,7 +109,7 @@ class Reports(RuleBasedStateMachine):
                 a: {b for b in near if b not in told or a in told[b]} for a, near in told.items()
             }
             assert {a: set(near) for a, near in state.view.links.items()} == expected
-            assert state.expires_at == min(self._ends(name), default=inf)
+            assert state.expires_at <= min(self._ends(name), default=inf)  # never too late
 
     def _ends(self, name: str) -> Iterator[float]:
         """When reports will be used no more, and forgotten when they are not used."""
@@ -172,6 +172,7 @@ def test_a_renewal_keeps_a_report_alive_and_changes_no_view() -> None:
         now = turn * LIFETIME_S / RENEWALS
         state.expire(now)
         assert state.apply(said("b2", 1 + turn, "b1"), now)
+        state.expire(state.expires_at)
         assert state.expires_at == now + LIFETIME_S
     assert state.view.version == version
     assert state.view.links is links
@@ -402,7 +403,8 @@ def test_what_is_forgotten_without_having_been_used_changes_no_view() -> None:
     state.expire(LIFETIME_S)
     state.apply(said("b2", 2, "b1"), 20.0)
     version = state.view.version
-    state.expire(state.expires_at)
+    while state.expires_at < 20.0 + LIFETIME_S:  # it may be looked for in vain
+        state.expire(state.expires_at)
     assert state.expires_at == 20.0 + LIFETIME_S
     assert state.view.version == version
 

@@ -86,14 +86,14 @@ class Exchange:
         if self._link_state.is_former(frame):
             self._outbid(frame, now, effects)
             return
-        if warning := nonsense(frame, me, self._links):
-            effects.append(Warn(warning))
         before, report = self._view.links.get(origin, {}), aged(frame, link.delay_s)
         if not self._link_state.apply(report, now):
             later = self._link_state.later_life(frame, now)
             if later and origin == link.neighbour:  # so that it goes above what is remembered here
                 self._transmitter.tell(link, later, now, effects)
             return
+        if warning := nonsense(frame, me, self._links):  # the same is heard from many neighbours
+            effects.append(Warn(warning))
         self._plan()
         if self._view.links[origin].keys() - before.keys():
             self._waiting.hasten(now)  # there may be a path now

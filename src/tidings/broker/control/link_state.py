@@ -14,7 +14,7 @@ its other end has reported since and knows nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from math import inf
 
 from tidings.broker.frames import Links
@@ -36,6 +36,7 @@ class Report(Value, frozen=True):
     frame: Links
     links: dict[str, LinkEstimate]  # those that make sense
     made_at: float
+    named: frozenset[str]  # all to which it says there is a link
 
 
 class LinkState:
@@ -46,8 +47,9 @@ class LinkState:
         self._lifetime_s = lifetime_s
         self._newest: dict[str, Report] = {}  # also what is too old to be used, to know it again
         self._used: dict[str, Report] = {}
+        self._seen: dict[str, dict[str, LinkEstimate]] = {}  # what the view shows
         self.view = view
-        self.expires_at = inf  # when the next report will be too old to be used, or to be known
+        self.expires_at = inf  # when a report may be too old to be used, or known; never too late
 
     # ---- what is advertised
 
@@ -66,7 +68,7 @@ class LinkState:
                 mine = advertised
         version = old.frame.version + 1 if old else 1
         frame = Links(0, self._me, self._incarnation, version, tuple(sorted(mine.items())))
-        self._take(Report(frame, mine, now))
+        self._take(Report(frame, mine, now, frozenset(mine)))
         return frame
 
     def renew_at(self) -> float:
@@ -113,7 +115,8 @@ class LinkState:
         if known is None and len(self._newest) >= MOST_ORIGINS:
             return False
         links = {b: e for b, e in heard.links if e.is_sane() and b != heard.origin}
-        self._take(Report(heard, links, now - heard.age_s))
+        named = frozenset([neighbour for neighbour, _ in heard.links])
+        self._take(Report(heard, links, now - heard.age_s, named))
         return True
 
     def expire(self, now: float) -> None:
@@ -124,10 +127,10 @@ class LinkState:
         self._newest = {o: r for o, r in self._newest.items() if not self._is_forgotten(r, now)}
         used = {o: r for o, r in self._used.items() if self._is_fresh(r, now)}
         if len(used) < len(self._used):
-            self._used = used
-            self._see()
-        else:
-            self._plan()
+            self._used, self._seen = used, {}
+            self._see(used)
+        others = [report for origin, report in self._newest.items() if origin != self._me]
+        self.expires_at = min([self._ends_at(report) for report in others], default=inf)
 
     # ---- what follows
 
@@ -146,33 +149,33 @@ class LinkState:
         origin = report.frame.origin
         before = self._used.get(origin)
         self._newest[origin] = self._used[origin] = report
-        if before is None or before.links != report.links:
-            self._see()
-        elif origin != self._me:
-            self._plan()
+        if before is None:
+            self._see([origin, *(a for a, other in self._used.items() if origin in other.named)])
+        elif before.links != report.links or before.named != report.named:
+            self._see([origin, *(before.named ^ report.named)])
+        if origin != self._me:
+            self.expires_at = min(self.expires_at, self._ends_at(report))
 
-    def _see(self) -> None:
-        """A link counts unless its other end says that there is none."""
-        named = {origin: dict(report.frame.links) for origin, report in self._used.items()}
-        self.view.links = {
-            a: {b: e for b, e in report.links.items() if b not in named or a in named[b]}
-            for a, report in self._used.items()
-        }
+    def _see(self, changed: Iterable[str]) -> None:
+        """The links of these brokers may have changed. A link counts unless its other end says that
+        there is none."""
+        used = self._used
+        for a in changed:
+            report = used.get(a)
+            if report is not None:
+                self._seen[a] = {
+                    b: estimate
+                    for b, estimate in report.links.items()
+                    if (other := used.get(b)) is None or a in other.named
+                }
+        self.view.links = self._seen
         self.view.version += 1
-        self._plan()
 
-    def _plan(self) -> None:
-        """Finds when the next report ends. One that is not used any more ends too, only later, or
-        names that were heard once would add up."""
-        used, unused_s, used_s = self._used, FORGOTTEN_AFTER * self._lifetime_s, self._lifetime_s
-        self.expires_at = min(
-            (
-                report.made_at + (used_s if origin in used else unused_s)
-                for origin, report in self._newest.items()
-                if origin != self._me
-            ),
-            default=inf,
-        )
+    def _ends_at(self, report: Report) -> float:
+        """When a report of another broker is to be used no more. One that is not used ends, too,
+        but later, or names that were heard once would add up."""
+        is_used = self._used.get(report.frame.origin) is report
+        return report.made_at + self._lifetime_s * (1 if is_used else FORGOTTEN_AFTER)
 
     def _is_fresh(self, report: Report, now: float) -> bool:
         return report.frame.origin == self._me or now < report.made_at + self._lifetime_s
