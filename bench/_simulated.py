@@ -1,7 +1,5 @@
-"""What benchmarks of the simulator share: SimPy's bare loop as a baseline, and long runs apart.
-
-A long run gets a process of its own, so that the peak of its memory is the run's.
-"""
+"""What benchmarks of the simulator share: SimPy's bare loop as a baseline, rates without start-up,
+and long runs apart."""
 
 from __future__ import annotations
 
@@ -12,25 +10,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import simpy
 
-TIMEOUTS = 400_000
-
-_LONG_RUN = """
-import json, resource, sys, time
-from pathlib import Path
-from tidings.scenarios.set_up import set_up
 from tidings.scenarios.read import load
+from tidings.scenarios.set_up import set_up
+from tidings.sim.result import Result
 from tidings.sim.world import simulate
-setup = set_up(load(Path(sys.argv[1]), json.loads(sys.argv[2])))
-started = time.perf_counter()
-result = simulate(setup)
-seconds = time.perf_counter() - started
-megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"seconds": seconds, "megabytes": megabytes, "hops": result.hops,
-                  "publications": result.publications, "deliveries": result.deliveries}))
-"""
+
+SCENARIOS = Path(__file__).parent.parent / "scenarios"
+TIMEOUTS = 400_000
+LONG_RUN = Path(__file__).parent / "_long_run.py"
+Changes = dict[str, Any]
 
 
 def timeouts_per_s() -> float:
@@ -48,9 +38,27 @@ def timeouts_per_s() -> float:
     return TIMEOUTS / (time.process_time() - started_at)
 
 
-def long_run(scenario: Path, changes: dict[str, Any]) -> dict[str, float]:
-    """Seconds, megabytes and counts of one simulation in a fresh process."""
-    command = [sys.executable, "-c", _LONG_RUN, str(scenario), json.dumps(changes)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-    found: dict[str, float] = msgspec.json.decode(done.stdout)
+def rates(scenario: str, changes: Changes, seconds: float) -> tuple[float, float]:
+    """Hops and deliveries per second of CPU time, start-up taken off."""
+    start_s, start = _timed(scenario, changes | {"run.seconds": 1.0})
+    whole_s, whole = _timed(scenario, changes | {"run.seconds": seconds})
+    took_s = whole_s - start_s
+    return (whole.hops - start.hops) / took_s, (whole.deliveries - start.deliveries) / took_s
+
+
+def _timed(scenario: str, changes: Changes) -> tuple[float, Result]:
+    started_at = time.process_time()
+    result = simulate(set_up(load(SCENARIOS / scenario, changes)))
+    return time.process_time() - started_at, result
+
+
+def long_run(scenario: str, changes: Changes, most_cpu_s: int = 0) -> dict[str, Any] | None:
+    """Seconds, megabytes and counts of one simulation in a fresh process; nothing if it would have
+    taken more processor time than it may."""
+    arguments = [str(SCENARIOS / scenario), json.dumps(changes), str(most_cpu_s)]
+    done = subprocess.run([sys.executable, str(LONG_RUN), *arguments], stdout=subprocess.PIPE)
+    if done.returncode < 0 and most_cpu_s:  # a signal has ended it
+        return None
+    done.check_returncode()
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
