@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import simpy
+from _report import Line, line
 
 from tidings.scenarios.read import load
 from tidings.scenarios.set_up import set_up
@@ -21,6 +22,13 @@ SCENARIOS = Path(__file__).parent.parent / "scenarios"
 TIMEOUTS = 400_000
 LONG_RUN = Path(__file__).parent / "_long_run.py"
 Changes = dict[str, Any]
+
+
+class Most(NamedTuple):
+    """What a long run may take."""
+
+    seconds: float
+    mb: float
 
 
 def timeouts_per_s() -> float:
@@ -53,8 +61,8 @@ def _timed(scenario: str, changes: Changes) -> tuple[float, Result]:
 
 
 def long_run(scenario: str, changes: Changes, most_cpu_s: int = 0) -> dict[str, Any] | None:
-    """Seconds, megabytes and counts of one simulation in a fresh process; nothing if it would have
-    taken more processor time than it may."""
+    """Processor time, memory and counts of one simulation in a fresh process; nothing if it would
+    have taken more time than it may."""
     arguments = [str(SCENARIOS / scenario), json.dumps(changes), str(most_cpu_s)]
     done = subprocess.run([sys.executable, str(LONG_RUN), *arguments], stdout=subprocess.PIPE)
     if done.returncode < 0 and most_cpu_s:  # a signal has ended it
@@ -62,3 +70,16 @@ def long_run(scenario: str, changes: Changes, most_cpu_s: int = 0) -> dict[str, 
     done.check_returncode()
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def two_hours(what: str, scenario: str, changes: Changes, part: float, most: Most) -> list[Line]:
+    """What two simulated hours take of a processor, and of memory. A part of them is scaled up."""
+    found = long_run(scenario, changes | {"run.seconds": 7_200.0 * part})
+    assert found, "it may take as long as it likes"
+    start_s, megabytes = found["start_cpu_s"], found["megabytes"]
+    took_s = start_s + (found["cpu_s"] - start_s) / part
+    notes = [f"start-up, within: {start_s:.1f} s; {found['publications'] / part:,.0f} publications"]
+    return [
+        line(what, took_s, "s", most.seconds, most.seconds / took_s, 1.0, notes=notes),
+        line(f"{what}: memory", megabytes, "MB", most.mb, most.mb / megabytes, 1.0),
+    ]
