@@ -34,6 +34,5 @@ found = {
     "deliveries": result.deliveries,
     "cpu_s": time.process_time() - started_at,
     "cpu_s_at": marks,
-    "start_cpu_s": max(cpu_s for at, cpu_s in marks if at <= run.start_s),
 }
 print(json.dumps(found))

@@ -91,7 +91,8 @@ def found_in(strategy: str, brokers: int, part: float) -> Found | None:
 
 def summary(brokers: int, seconds: float, result: dict[str, Any]) -> Found:
     """Publishers speak at a steady pace, so each part of the time has its part of the hops."""
-    start_cpu_s, marks = result["start_cpu_s"], result["cpu_s_at"]
+    marks = result["cpu_s_at"]
+    start_cpu_s = max(cpu_s for at, cpu_s in marks if at <= START_S)
     warm_at, warm_cpu_s = next(mark for mark in marks if mark[0] >= START_S + FIRST_S)
     hops = result["hops"] * (START_S + seconds - warm_at) / seconds
     rate = hops / (result["cpu_s"] - warm_cpu_s)
