@@ -2,16 +2,13 @@
 
 The publisher and the subscriber share one thread; the publisher's socket is never waited for, so a
 broker that does not read slows the publisher and not the subscriber. A message carries the instant
-at which it was made, of which delays are made.
-
-Brokers are spoken to in MQTT 3.1.1, or in NATS's own language: a line before each payload.
+at which it was made, of which delays are made. An overlay may be a single broker.
 """
 
 from __future__ import annotations
 
 import json
 import selectors
-import socket
 import struct
 import sys
 import time
@@ -19,26 +16,12 @@ from contextlib import suppress
 from math import inf
 from typing import NamedTuple
 
-from _mqtt_load import READ_BYTES, TOPIC, connected, subscribed
-
-from tidings.mqtt.codec import encode
-from tidings.mqtt.packets import MQTT_3_1_1, Publish
+from _clients import CLIENTS, NATS_PING, NATS_PONG, READ_BYTES, Clients
 
 STALLED_S = 15.0
 STAMP = struct.Struct(">d")
 AT_ONCE = 500  # messages that are made and offered to the kernel together
-NATS_PING, NATS_PONG = b"PING\r\n", b"PONG\r\n"
 PARTS = {"p50_ms": 0.5, "p99_ms": 0.99, "p999_ms": 0.999}
-
-
-class Clients(NamedTuple):
-    """A publisher and a subscriber, and what stands around a payload on either side."""
-
-    publisher: socket.socket
-    subscriber: socket.socket
-    before: bytes
-    before_heard: bytes
-    after: bytes
 
 
 class Offer(NamedTuple):
@@ -50,34 +33,10 @@ class Offer(NamedTuple):
     window: int
 
 
-def mqtt_clients(near: int, far: int, payload_bytes: int) -> Clients:
-    subscriber, publisher = subscribed(far, 0), connected(near, "publisher")
-    before = encode(Publish(TOPIC, bytes(payload_bytes)), MQTT_3_1_1)[:-payload_bytes]
-    return Clients(publisher, subscriber, before, before, b"")
-
-
-def nats_clients(near: int, far: int, payload_bytes: int) -> Clients:
-    subscriber, publisher = _nats_client(far), _nats_client(near)
-    subscriber.sendall(f"SUB {TOPIC} 1\r\n".encode())
-    subscriber.setblocking(False)
-    before, before_heard = f"PUB {TOPIC} {payload_bytes}\r\n", f"MSG {TOPIC} 1 {payload_bytes}\r\n"
-    return Clients(publisher, subscriber, before.encode(), before_heard.encode(), b"\r\n")
-
-
-def _nats_client(port: int) -> socket.socket:
-    client = socket.create_connection(("127.0.0.1", port))
-    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    client.sendall(b'CONNECT {"verbose":false}\r\n' + NATS_PING)
-    heard = b""
-    while not heard.endswith(NATS_PONG):
-        heard += client.recv(READ_BYTES)
-    return client
-
-
 def load(clients: Clients, offer: Offer) -> dict:
     """Publish as offered and wait for everything."""
     _until_heard(clients, offer.payload_bytes)
-    publisher, subscriber, before, before_heard, after = clients
+    publisher, (subscriber,), before, before_heard, after = clients
     publisher.setblocking(False)
     tail = bytes(offer.payload_bytes - STAMP.size) + after
     size = len(before_heard) + STAMP.size + len(tail)
@@ -121,7 +80,7 @@ def _summary(delays: list[float], offer: Offer, seconds: float) -> dict:
 
 def _until_heard(clients: Clients, payload_bytes: int) -> None:
     """The far subscription takes a moment to be known: speak until it is, then be still."""
-    publisher, subscriber, before, before_heard, after = clients
+    publisher, (subscriber,), before, before_heard, after = clients
     size, sent, received = len(before_heard) + payload_bytes + len(after), 0, 0
     last_at = time.perf_counter()
     while received < sent or not received:
@@ -141,5 +100,5 @@ def _until_heard(clients: Clients, payload_bytes: int) -> None:
 if __name__ == "__main__":
     language, near, far, *rest = sys.argv[1:]
     offer = Offer(*map(int, rest))
-    clients = nats_clients if language == "nats" else mqtt_clients
-    print(json.dumps(load(clients(int(near), int(far), offer.payload_bytes), offer)))
+    clients = CLIENTS[language](int(near), int(far), offer.payload_bytes)
+    print(json.dumps(load(clients, offer)))

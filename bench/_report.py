@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import tidings
+
 Line = dict[str, Any]
 
 
@@ -37,7 +39,10 @@ def run(name: str, description: str | None, measured: Callable[[bool], list[Line
     parser.add_argument("--quick", action="store_true", help="shorter, and less precise")
     options = parser.parse_args()
     lines = measured(options.quick)
-    print(json.dumps({"bench": name, "lines": lines}) if options.json else table(lines))
+    if options.json:
+        print(json.dumps({"bench": name, "code": tidings.CODE, "lines": lines}))
+    else:
+        print(f"{table(lines)}\ncode: {tidings.CODE}")
 
 
 def table(lines: Sequence[Line]) -> str:

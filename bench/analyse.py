@@ -202,7 +202,7 @@ def wishes(folder: Path, name: str) -> int:
         "broker": homes(np.arange(count)),
         "subscription": SUBSCRIPTIONS,
         "topic": np.repeat("topic", count),
-        "where": np.repeat("", count),
+        "predicate": np.repeat("", count),
         "deadline_s": np.repeat(DEADLINE_S, count),
         "price": np.arange(count) % 3 + 1.0,
         "active": np.ones(count, bool),

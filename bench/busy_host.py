@@ -19,8 +19,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from _brokers import free_port, running
+from _loads import LOAD, PAYLOAD_BYTES
 from _report import Line, line, run
-from overlay import LOAD, PAYLOAD_BYTES
 
 from tidings.traces.headline import read_tables
 

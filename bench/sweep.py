@@ -7,7 +7,9 @@ both write the same Parquet files, which are compared by their digests. Two free
 
 Spark's start-up is left out and reported apart: the JVM, the session, and a first job that starts
 the Python workers. Processor seconds stand beside the seconds that passed: on a machine that others
-use, the ratio of the latter says little about two free cores.
+use, the ratio of the latter says little about two free cores. To compare the sweep with that of
+another day or another state of the code, they are also given in bare SimPy timeouts, timed in this
+run.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import msgspec
 import pyarrow as pa
 from _processes import family_cpu_s
 from _report import Line, line, run
+from _simulated import timeouts_per_s
 from pyspark.sql import SparkSession
 
 from tidings.pipeline.session import spark_session
@@ -54,6 +57,7 @@ def measured(quick: bool) -> list[Line]:
     spec = Spec("bench", SCENARIO, grid, "bench/sweep.py")
     with tempfile.TemporaryDirectory() as folder:
         apart, together = Path(folder) / "apart", Path(folder) / "together"
+        timeouts = max(timeouts_per_s() for _ in range(3))
         single = in_a_fresh_process(spec, apart)
         started_at = time.perf_counter()
         spark = started()
@@ -64,9 +68,12 @@ def measured(quick: bool) -> list[Line]:
     notes = [
         f"Spark's start-up, left out: {start_up_s:.1f} s",
         f"processor seconds: {swept.cpu_s:.1f}, one after another {single.cpu_s:.1f}",
+        f"in bare SimPy timeouts: {swept.cpu_s * timeouts / 1e6:.1f} million, one after another "
+        f"{single.cpu_s * timeouts / 1e6:.1f} million",
         f"load of the machine, over the last minute: {os.getloadavg()[0]:.1f}",
     ]
     more = {"start_up_s": start_up_s, "cpu_s": swept.cpu_s, "baseline_cpu_s": single.cpu_s}
+    more["timeouts_per_s"] = timeouts
     name = f"a sweep of {RUNS} runs on {CORES} cores"
     met = ratio <= TARGET_RATIO
     return [

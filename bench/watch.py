@@ -111,7 +111,13 @@ def write_second(traces: Path, second: int) -> int:
 def write_wishes(traces: Path) -> None:
     """Deadlines are the subscribers'; publishers state none."""
     for name in BROKERS:
-        wish = {"broker": name, "where": "", "price": 1.0, "deadline_s": DEADLINE_S, "active": True}
+        wish = {
+            "broker": name,
+            "predicate": "",
+            "price": 1.0,
+            "deadline_s": DEADLINE_S,
+            "active": True,
+        }
         parts = [
             table(
                 "subscribed",
