@@ -119,6 +119,7 @@ def _compile(sources: list[str], draft: Path) -> None:
     from mypyc.build import mypycify
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
+    from setuptools.errors import CompileError, LinkError
 
     os.chdir(draft / "source")  # tracebacks name files from here: as they stand under src
     said = StringIO()
@@ -138,7 +139,10 @@ def _compile(sources: list[str], draft: Path) -> None:
     build.build_lib, build.build_temp = str(draft / "built"), str(draft / "objects")
     build.parallel = os.cpu_count() or 1
     build.ensure_finalized()
-    build.run()
+    try:
+        build.run()
+    except (CompileError, LinkError) as error:
+        sys.exit(f"Compiling needs a C compiler and Python's headers, and has failed: {error}")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def native_source(text: str, name: str) -> str:
         if isinstance(node, ast.ClassDef) and VALUES & {*map(_name, node.bases)}:
             _make_native(node, lines, name)
         if isinstance(node, ast.ClassDef) and node.name in INHERITED:
-            _open_to_heirs(node, lines)
+            _open_to_heirs(node, lines, name)
     return "\n".join(lines)
 
 
@@ -56,9 +56,14 @@ def _make_native(node: ast.ClassDef, lines: list[str], name: str) -> None:
     lines[end + 1] = f"    def fields(self) -> tuple[str, ...]: return ({names},)"
 
 
-def _open_to_heirs(node: ast.ClassDef, lines: list[str]) -> None:
-    """Let interpreted classes inherit from it, in the empty line before it."""
-    lines[lines.index(FUTURE)] += "; from mypy_extensions import mypyc_attr"
+def _open_to_heirs(node: ast.ClassDef, lines: list[str], name: str) -> None:
+    """Let interpreted classes inherit from it, in the empty line before it. Who compiles knows the
+    decorator; where compiled code runs, its module need not be installed."""
+    first = lines.index(FUTURE)
+    if lines[first + 1]:
+        raise UnfitError(f"{name}: no empty line follows the import of annotations")
+    lines[first] += "; from typing import TYPE_CHECKING"
+    lines[first + 1] = "if TYPE_CHECKING: from mypy_extensions import mypyc_attr"
     lines[node.lineno - 2] = "@mypyc_attr(allow_interpreted_subclasses=True)"
 
 

@@ -40,6 +40,7 @@ def loaded(name: str) -> ModuleType:
 
 SOURCES, VALUES = loaded("native_sources"), loaded("native_values")
 BUILD = loaded("build")
+FUTURE = "from __future__ import annotations"
 
 
 # ---- values
@@ -118,12 +119,27 @@ def test_what_can_be_compiled_is_python_of_as_many_lines() -> None:
             assert len(text.splitlines()) == len(source.splitlines()), path
 
 
+def test_a_class_that_others_inherit_needs_nothing_of_the_compiler_when_it_runs() -> None:
+    given = f"{FUTURE}\n\nimport math\n\n\nclass NeverReroutes:\n    pass\n"
+    text = SOURCES.native_source(given, "given")
+    assert "@mypyc_attr(allow_interpreted_subclasses=True)\nclass NeverReroutes:" in text
+    assert len(text.splitlines()) == len(given.splitlines())
+    needed = {
+        name.name if isinstance(node, ast.Import) else node.module
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    }
+    assert needed == {"__future__", "typing", "math"}
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("class Frame(Struct):\n    x: int\n\n\n", "a Struct"),
         ("@runtime_checkable\nclass Talks(Protocol):\n    pass\n\n\n", "runtime_checkable"),
         ("class Place(Value):\n    x: int\nAFTER = 1\n", "no two empty lines"),
+        (f"{FUTURE}\nimport math\n\n\nclass NeverReroutes:\n    pass\n", "no empty line"),
     ],
 )
 def test_what_cannot_be_compiled_says_why(text: str, why: str) -> None:
