@@ -7,9 +7,10 @@ costs half of what the two levels cost that are fast when they are interpreted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from mypy_extensions import i64
+if TYPE_CHECKING:  # compiled code needs nothing of its compiler to run
+    from mypy_extensions import i64
 
 ARRIVAL: Final = 0
 READY: Final = 1 << 56
@@ -71,7 +72,9 @@ class Agenda:
         size: i64 = len(heap)
         if size == 0:
             return last
-        first, place, below = heap[0], i64(0), i64(1)
+        first = heap[0]
+        place: i64 = 0
+        below: i64 = 1
         while below < size:
             child = heap[below]
             if below + 1 < size:

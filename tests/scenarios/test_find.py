@@ -12,6 +12,7 @@ import pytest
 
 from tidings.core.errors import FileError
 from tidings.files.packaged import packaged_folder
+from tidings.native_code import SWITCH
 from tidings.scenarios.find import find_scenario, packaged_scenarios
 from tidings.scenarios.read import load
 from tidings.scenarios.set_up import set_up
@@ -61,7 +62,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(PROJECT / name, source / name, ignore=ignored)
     options = ("--no-deps", "--no-build-isolation", "--no-index", "-q", "-w", folder, source)
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options], check=True)
+    environment = os.environ | {SWITCH: "0"}  # a compiled one: tests/test_compiled_wheel.py
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options], env=environment, check=True)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder / "installed")
