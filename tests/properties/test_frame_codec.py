@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.broker.codec import LENGTH_BYTES, Decoder, encode
+from tidings.broker.codec import LENGTH_BYTES, Decoder, encode, encode_together
 from tidings.broker.frames import Ack, Data, Echo, Hello, Interests, Links, Probe, Pull
 from tidings.core.contract import Contract, Destination, Group, Subscription
 from tidings.core.errors import WireError
@@ -15,6 +15,8 @@ from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Budget, Envelope, Message
 
 KINDS = (Hello, Data, Ack, Probe, Echo, Interests, Links, Pull)
+
+EXAMPLE = Envelope(Message(1, "t", b"x"), 0.0, (), ("b1",), "d-tree")  # many that are alike
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 amount = st.floats(0, allow_nan=False)  # infinite deadlines are common
@@ -82,6 +84,11 @@ def test_frames_survive_cut_anywhere_with_the_next_one_behind_them(
     cut = data.draw(st.integers(0, len(wire)))
     decoder = Decoder()
     assert decoder.feed(wire[:cut]) + decoder.feed(wire[cut:]) == sent
+
+
+@given(st.lists(st.one_of(frame, st.builds(Data, serial, st.just(EXAMPLE))), max_size=6))
+def test_frames_that_leave_together_survive_in_their_order(sent: list[Hello]) -> None:
+    assert Decoder().feed(encode_together(sent)) == sent
 
 
 @given(frame, st.binary(min_size=1, max_size=8))

@@ -123,7 +123,7 @@ class Broker:
         if wanted.local_ids:
             self._deliver(message, wanted, born_at, 0, now, effects)
         if wanted.remote:
-            owed = wanted.destinations(contract)
+            owed = self._interests.owed(wanted, contract)
             durable = contract.durable or wanted.durable
             parcel = set_out(message, self.name, owed, strategy, durable, born_at)
             if durable:

@@ -1,4 +1,4 @@
-"""Frames to bytes and back: a length, then MessagePack.
+"""Frames to bytes and back: a length, then MessagePack. Messages that are alike share a frame.
 
 Reading is incremental: a read may end in the middle of a frame or hold many. A length beyond the
 limit, or bytes that are no frame, is a `WireError`: the link is closed, nothing else is disturbed.
@@ -6,22 +6,32 @@ limit, or bytes that are no frame, is a `WireError`: the link is closed, nothing
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from tidings.broker.frames import Frame, Hello
+from tidings.broker.bundles import WireFrame, bundled, unbundled
+from tidings.broker.frames import Bundle, Frame, Hello
 from tidings.core.errors import WireError
 
 LENGTH_BYTES = 4
 MAX_FRAME_BYTES = 16 * 1024 * 1024  # a whole broker's interests fit (100,000 at 150 bytes each)
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[Hello | Frame] = msgspec.msgpack.Decoder(Hello | Frame)
+_decoder: msgspec.msgpack.Decoder[WireFrame] = msgspec.msgpack.Decoder(WireFrame)
 
 
-def encode(frame: Hello | Frame) -> bytes:
+def encode(frame: WireFrame) -> bytes:
     """The frame as it goes over the wire."""
     body = _encoder.encode(frame)
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
+
+
+def encode_together(frames: Sequence[Hello | Frame]) -> bytes:
+    """Frames as they go over the wire one after the other."""
+    if len(frames) == 1:
+        return encode(frames[0])
+    return b"".join([encode(frame) for frame in bundled(frames)])
 
 
 class Decoder:
@@ -48,13 +58,17 @@ class Decoder:
             if body_at + length > end:
                 self._needed_bytes += length
                 break
-            frames.append(_decode(data[body_at : body_at + length]))
+            frame = _decode(data[body_at : body_at + length])
+            if type(frame) is Bundle:
+                frames += unbundled(frame)
+            else:
+                frames.append(frame)
             start = body_at + length
         self._kept += data[start:]  # mostly nothing
         return frames
 
 
-def _decode(body: bytes) -> Hello | Frame:
+def _decode(body: bytes) -> WireFrame:
     try:
         return _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

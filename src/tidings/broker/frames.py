@@ -16,13 +16,16 @@ from msgspec import Meta, Struct
 from tidings.core.contract import Subscription
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import HEADER_BYTES, Envelope
-from tidings.core.ranges import Whole
+from tidings.core.ranges import Finite, Whole
 
 CONTROL_BYTES: Final = 64  # nominal size of a frame that carries neither a message nor gossip
 ANSWER_BYTES: Final = 8  # nominal size of each answer in an acknowledgement, beside the first
 MAX_PARTS = 65_536  # of one update; what a peer may make us wait for has an end
+# Others than the first: with it they are as many as a broker takes up at once.
+MOST_IN_BUNDLE: Final = 63
 
 
+@final
 class Hello(Struct, frozen=True, array_like=True, tag="H", gc=False):
     """First on a connection, between the two worlds' plumbing: who speaks. Brokers never see it."""
 
@@ -33,6 +36,18 @@ class Hello(Struct, frozen=True, array_like=True, tag="H", gc=False):
 class Data(Struct, frozen=True, array_like=True, tag="D", gc=False):
     transmission: Whole
     envelope: Envelope
+
+
+@final
+class Bundle(Struct, frozen=True, array_like=True, tag="B", gc=False):
+    """Messages that are alike, between the two worlds' plumbing (`broker.bundles`): the first is
+    whole, of each of the others it is told what differs. Brokers never see it."""
+
+    first: Data
+    transmissions: Annotated[tuple[Whole, ...], Meta(max_length=MOST_IN_BUNDLE)]
+    ages_s: tuple[Finite, ...]
+    message_ids: tuple[Whole, ...]
+    payloads: tuple[bytes, ...]
 
 
 @final

@@ -94,7 +94,7 @@ def take_publishes(
     end, is_version_5 = len(data), version == MQTT_5
     topics, blocks, properties = _topics, _blocks, NO_PROPERTIES
     try:
-        while data[position] == PLAIN_PUBLISH:
+        while position < end and data[position] == PLAIN_PUBLISH:
             length, start = data[position + 1], position + 2
             if length > 127:
                 upper = data[start]

@@ -60,7 +60,10 @@ def by_next_hop(
     destinations: tuple[Destination, ...], next_hop: Mapping[str, str], avoid: tuple[str, ...]
 ) -> Route:
     """One copy per next hop for all destinations that share it; never back to a broker to avoid."""
-    if len(destinations) == 1:  # most parcels, once a tree has branched
+    # Were `len` compared itself, mypyc would make another tuple, of fixed length; but callers see
+    # by identity that all are served.
+    count = len(destinations)
+    if count == 1:  # most parcels, once a tree has branched
         only = next_hop.get(destinations[0].broker)
         if only is None or only in avoid:
             return Route((), destinations)

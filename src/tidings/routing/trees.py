@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tidings.core.contract import Destination
 from tidings.core.graphs.paths import BrokerPath, shortest_from
 from tidings.core.parcel import Parcel
 from tidings.routing.base import NeverReroutes, Route, View, by_next_hop
@@ -23,6 +24,10 @@ class Tree(NeverReroutes):
         self._version = -1
         self._next_hop: dict[str, str] = {}
         self._paths: Mapping[str, BrokerPath] = {}
+        # Of the parcel before: most that follow each other are owed to the same brokers.
+        self._owed: tuple[Destination, ...] = ()
+        self._taken: BrokerPath = ()
+        self._route = Route(())
 
     def way(self, destination: str, view: View) -> BrokerPath:
         if view.version != self._version:
@@ -32,7 +37,11 @@ class Tree(NeverReroutes):
     def route(self, parcel: Parcel, view: View, now: float) -> Route:
         if view.version != self._version:
             self._grow(view)
-        return by_next_hop(parcel.destinations, self._next_hop, parcel.path)
+        owed, taken = parcel.destinations, parcel.path
+        if owed is not self._owed or taken != self._taken:
+            self._owed, self._taken = owed, taken
+            self._route = by_next_hop(owed, self._next_hop, taken)
+        return self._route
 
     def _grow(self, view: View) -> None:
         graph, then = self._weight(view)
@@ -42,3 +51,4 @@ class Tree(NeverReroutes):
         self._next_hop = {target: hop for target, hop in hops.items() if hop in up}
         self._paths = best.paths
         self._version = view.version
+        self._owed, self._taken, self._route = (), (), Route(())

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from tidings.broker.frames import Interests
 from tidings.core.cache import BoundedCache
-from tidings.core.contract import Contract, Destination, Subscription, destination
+from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription, destination
 from tidings.core.matching import MatchingIndex, TopicPlan
 from tidings.core.message import Message, attributes
 from tidings.core.predicate import Predicate, parse
@@ -91,6 +91,10 @@ class InterestTable:
         self.restarts = 0  # of other brokers, that were noticed
         self._plans = BoundedCache[str, tuple[TopicPlan, Wanted]](PLANS_BYTES)
         self._plans_made, self._owed = 0, _Owed(OWED_BYTES)
+        # What was last asked for, and found: messages that follow each other owe the same.
+        self._latest: Wanted | None = None
+        self._under = BEST_EFFORT
+        self._latest_owed: tuple[Destination, ...] = ()
         self._added: dict[str, Subscription] = {}
         self._removed: dict[str, None] = {}
         self._anew = False  # whether the next update is the whole
@@ -209,6 +213,13 @@ class InterestTable:
         if plan.conditional:
             return self._who([int(key) for key in plan.match(attributes(message))])
         return wanted
+
+    def owed(self, wanted: Wanted, contract: Contract) -> tuple[Destination, ...]:
+        """What a message under this contract, which they want, owes to other brokers."""
+        if wanted is not self._latest or contract is not self._under:
+            self._latest, self._under = wanted, contract
+            self._latest_owed = wanted.destinations(contract)
+        return self._latest_owed
 
     def _who(self, keys: list[int], plan: int = 0) -> Wanted:
         found = [s for key in keys if (s := self._subscriptions[key]) is not None]

@@ -138,6 +138,10 @@ class LinkEnd:
             self.timeout_s = self.meter.timeout_s
             self.window_bytes = min(self._settings.window_bytes, self.meter.window_bytes)
 
+    def takes_more(self) -> bool:
+        """Is there room for one more message, at this end and under way?"""
+        return self.room_bytes > 0 and self.unacknowledged_bytes < self.window_bytes
+
     def patience_s(self, size_bytes: int) -> float:
         """How long to wait for the answer to a frame that is put on the link now; data is among
         what is unacknowledged already."""

@@ -29,6 +29,7 @@ class Outbox:
         "_others",
         "_patient_bytes",
         "_patient_parcels",
+        "_plain",
         "_prospects",
         "_served",
         "_settings",
@@ -43,6 +44,7 @@ class Outbox:
         self._served: dict[str, int] = {}  # bytes that left, by policy
         self.size_bytes = 0
         self._patient_parcels = self._patient_bytes = 0  # those that no deadline will delete
+        self._plain = settings.scheduling == "fifo"  # others remember what has passed
         # Whether there may be parcels to delete: asking costs time whenever a parcel leaves.
         delete = settings.benefit.delete
         self.deletes = delete == "all" or (
@@ -55,6 +57,12 @@ class Outbox:
     def __iter__(self) -> Iterator[Parcel]:
         for queue in (self._main, *self._others.values()):
             yield from queue
+
+    def passes(self, parcel: Parcel) -> bool:
+        """Would a parcel that is put in come out next, and nothing else be changed by that?"""
+        if self.size_bytes or not self._plain or self.deletes or self._others:
+            return False
+        return not parcel.message.contract.scheduling
 
     def full(self) -> bool:
         """Does it take no more?"""

@@ -86,7 +86,10 @@ class Transmitter:
         self._insist(link, pending, now + link.patience_s(0), effects)
 
     def enqueue(self, link: LinkEnd, parcel: Parcel, now: float, effects: list[Effect]) -> None:
-        """Let a parcel leave when it is its turn."""
+        """Let a parcel leave when it is its turn: at once, if nothing waits before it."""
+        if link.outbox.passes(parcel) and link.takes_more() and parcel.expires_at >= now:
+            self._leave(link, parcel, now, effects)
+            return
         link.outbox.push(parcel, now)
         self.pump(link, now, effects)
         if link.outbox.size_bytes and link.outbox.crowded():
@@ -99,27 +102,29 @@ class Transmitter:
             self.crowded.pop(link.neighbour, None)
 
     def _let_leave(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
-        window_bytes, outbox = link.window_bytes, link.outbox
+        outbox = link.outbox
         if outbox.deletes:
             for lost in outbox.doomed(now):
                 reason = Reason.EXPIRED if lost.expires_at < now else Reason.UNLIKELY
                 let_go(self._me, lost, reason, lost.destinations, now, effects)
-        while (
-            outbox.size_bytes and link.room_bytes > 0 and link.unacknowledged_bytes < window_bytes
-        ):
+        while outbox.size_bytes and link.takes_more():
             parcel = outbox.pop(now)
             if parcel is None:
                 return
             if parcel.expires_at < now:
                 let_go(self._me, parcel, Reason.EXPIRED, parcel.destinations, now, effects)
                 continue
-            self._transmission += 1
-            size_bytes = parcel.size_bytes
-            frame = Data(self._transmission, parcel.on_the_wire(now))
-            pending = Pending(link.neighbour, frame, parcel, size_bytes, now)
-            link.room_bytes -= size_bytes
-            link.unacknowledged_bytes += size_bytes
-            self._transmit(link, pending, parcel, DATA, now, effects)
+            self._leave(link, parcel, now, effects)
+
+    def _leave(self, link: LinkEnd, parcel: Parcel, now: float, effects: list[Effect]) -> None:
+        """Put a parcel on a link that has room for it."""
+        self._transmission += 1
+        size_bytes = parcel.size_bytes
+        frame = Data(self._transmission, parcel.on_the_wire(now))
+        pending = Pending(link.neighbour, frame, parcel, size_bytes, now)
+        link.room_bytes -= size_bytes
+        link.unacknowledged_bytes += size_bytes
+        self._transmit(link, pending, parcel, DATA, now, effects)
 
     def _transmit(
         self,

@@ -91,7 +91,7 @@ class LinkConnection(asyncio.Protocol):
                 if not frames:
                     return
                 wire = self._greet(frames.pop(0))
-            heard = [frame for frame in frames if not isinstance(frame, Hello)]
+            heard: list[Frame] = [frame for frame in frames if type(frame) is not Hello]
             if len(heard) < len(frames):
                 raise WireError("it says Hello a second time")
             for begin in range(0, len(heard), AT_ONCE):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from tidings.broker.codec import encode
+from tidings.broker.codec import encode, encode_together
 from tidings.broker.effects import Send
-from tidings.broker.frames import Data
+from tidings.broker.frames import Data, Frame
 from tidings.live.links.emulation import Emulation
 
 HIGH_WATER_BYTES = 65_536  # written and not yet taken by the kernel; about 5 ms at 100 Mbit/s
@@ -30,7 +30,7 @@ class Wire:
         self.transport: asyncio.Transport | None = None
         self.paused = False
         self._ready, self._dirty = ready, dirty
-        self._frames: list[bytes] = []
+        self._frames: list[Frame] = []
         self._credit_bytes = 0.0  # what the broker still believes it may send
         self._refreshing = False  # the credit will be refreshed soon
 
@@ -67,22 +67,21 @@ class Wire:
     def send(self, send: Send, now: float) -> None:
         if self.transport is None:
             return
-        data = encode(send.frame)
         if self.emulation:
-            self.emulation.send(send, data, now)
+            self.emulation.send(send, encode(send.frame), now)
             return
         if type(send.frame) is Data:
             self._credit_bytes -= send.size_bytes
         if not self._frames:
             self._dirty.append(self)
-        self._frames.append(data)
+        self._frames.append(send.frame)
 
     def flush(self) -> None:
         """Writes what was gathered, at once."""
         frames, transport = self._frames, self.transport
         if transport is None or not frames:
             return
-        transport.write(b"".join(frames) if len(frames) > 1 else frames[0])
+        transport.write(encode_together(frames))
         frames.clear()
         if self._credit_bytes < HIGH_WATER_BYTES / 2 and not (self.paused or self._refreshing):
             self._refreshing = True
