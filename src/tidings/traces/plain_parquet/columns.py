@@ -56,10 +56,7 @@ class Numbers:
         self._values = array("q" if kind == INT64 else "d")
 
     def made(self, values: Sequence[Any]) -> array[Any]:
-        kind, first = self._values.typecode, values[0]
-        if values[-1] is first and values.count(first) == len(values):  # ten times as fast
-            return array(kind, [first]) * len(values)
-        return array(kind, values)
+        return array(self._values.typecode, values)
 
     def add(self, made: array[Any]) -> None:
         self._values += made
