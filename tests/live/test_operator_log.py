@@ -6,14 +6,16 @@ import json
 import signal
 import socket
 import struct
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from support.broker_programs import BrokerProgram, a_line_of
-from support.live import eventually, free_ports
+from support.live import free_ports
 
 from tidings.broker.codec import encode
-from tidings.broker.frames import Hello
+from tidings.broker.frames import Echo, Hello
 from tidings.broker.settings import Settings
 from tidings.live.config import BrokerConfig, Log, Neighbour
 from tidings.mqtt.codec import encode as mqtt_encode
@@ -102,7 +104,7 @@ def test_a_link_is_told_when_it_is_up_down_and_up_again(pair: dict[str, BrokerPr
     pair["n2"].start()
     assert pair["n1"].logged("link to n2", "is up", "s after it was lost")
     pair["n2"].end()
-    assert eventually(lambda: len(pair["n1"].logged("n2 is down: the other end closed it")) >= 1)
+    assert pair["n1"].logged("n2 is down: the other end closed it")
 
 
 def test_a_neighbour_that_says_nothing_any_more_is_told_though_tcp_is_content(
@@ -143,6 +145,33 @@ def test_a_neighbour_that_comes_and_goes_without_end_is_counted(
     lines = [line for line in pair["n2"].log() if "link to n1" in line]
     assert len(lines) < 40, lines
     assert "more like it left out" in lines[-1]
+
+
+def test_a_broker_that_ends_closes_in_order_though_its_neighbour_has_more_to_say(
+    pair: dict[str, BrokerProgram],
+) -> None:
+    pair["n2"].start()
+    peer = socket.create_connection(("127.0.0.1", pair["n2"].ready()["link_port"]), timeout=60)
+    peer.sendall(encode(Hello("n1")))
+    assert pair["n2"].logged("link to n1", "is up")
+    answers, has_ended = encode(Echo(1)) * 10_000, threading.Event()
+
+    def talk() -> None:
+        with suppress(OSError):
+            while not has_ended.is_set():
+                peer.sendall(answers)
+
+    talking = threading.Thread(target=talk)
+    with peer:
+        talking.start()
+        pair["n2"].send(signal.SIGTERM)
+        try:
+            while peer.recv(65_536):  # raises if the connection is reset
+                pass
+        finally:
+            has_ended.set()
+            talking.join()
+    assert pair["n2"].end() == 0
 
 
 # ---- who is refused

@@ -50,6 +50,8 @@ class LinkConnection(asyncio.Protocol):
         self._hello_timer = loop.call_later(HELLO_WITHIN_S, self._refuse, "it says nothing")
 
     def data_received(self, data: bytes) -> None:
+        if self._ending:
+            return
         try:
             self._take(self._decoder.feed(data))
             if self._wire is None:
@@ -77,10 +79,17 @@ class LinkConnection(asyncio.Protocol):
         self.ended.set()
 
     def end(self) -> None:
-        """Close, after what was written has left."""
+        """Close, after what was written has left. A neighbour is told that nothing more comes, and
+        closes: were this side to close with bytes unread, TCP would tell of a reset instead."""
         self._ending = True
-        if self._transport:
+        if self._transport is None:
+            self._connector.gone(self)
+        elif self._wire is None or self._transport.is_closing():
             self._transport.close()
+        else:
+            self._wire.flush()
+            self._wire.disconnected()
+            self._transport.write_eof()
 
     def _take(self, frames: list[Hello | Frame]) -> None:
         """All frames of a read, in one round, and many of them as one input."""
