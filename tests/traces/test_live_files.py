@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
@@ -199,7 +199,11 @@ rows_of_one_kind = st.one_of(
 )  # fmt: skip
 
 
+ZERO = 0.0
+
+
 @given(rows_of_one_kind)
+@example([Probed(at, "a", "b", nan) for at in (ZERO, -0.0, ZERO)])
 def test_columns_made_the_fast_way_equal_those_made_value_by_value(rows: list[Row]) -> None:
     schema = arrow_schema(type(rows[0]))
     plain = [{"run": "r", "world": "live", **asdict(row)} for row in rows]
