@@ -34,11 +34,13 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[faults]": scenario.Faults,
     "[faults.slots]": scenario.Slots,
     "[[faults.schedule]]": scenario.Fault,
+    "[dynamics]": scenario.Dynamics,
+    "[[dynamics.absence]]": scenario.Absence,
     "[live]": scenario.Live,
 } | {f'kind = "{kind}"': parameters for kind, parameters in GENERATORS.items()}
 NOT_IN_ITS_TABLE = {  # but in one of their own
     *("policies", "dcrd", "harmony", "benefit"),
-    *("content", "publisher", "subscriber", "schedule", "slots"),
+    *("content", "publisher", "subscriber", "schedule", "slots", "absence"),
 }
 
 

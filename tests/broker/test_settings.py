@@ -42,6 +42,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("report_lifetime_s", nan, "float > 0.0"),
     ("advertise_every_s", 0.0, "float > 0.0"),
     ("advertise_change", -0.1, "float >= 0.0"),
+    ("unheard_s", 0.0, "float > 0.0"),
     ("batch_s", -0.1, "float >= 0.0"),
     ("batch_s", nan, "float >= 0.0"),
     ("remember_s", 0.0, "float > 0.0"),

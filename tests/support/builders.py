@@ -151,6 +151,7 @@ class Net:
         self.now = 0.0
         self.brokers: dict[str, Broker] = {}
         self.delay_s = delay_s
+        self.known: LinkEstimate | None = None  # of links to neighbours that were never met
         self.loses: Loses = nothing
         self.said: list[tuple[float, str, str, Frame]] = []
         self.rows: list[Row] = []
@@ -164,7 +165,7 @@ class Net:
     def connect(self, a: str, b: str) -> None:
         """Both ends of a link notice that it works."""
         for one, other in ((a, b), (b, a)):
-            self.tell(one, "link_up", other)
+            self.carry_out(one, self.brokers[one].link_up(other, self.now, self.known))
             self.tell(one, "link_ready", other, inf)
 
     def disconnect(self, a: str, b: str) -> None:
@@ -173,7 +174,9 @@ class Net:
 
     def tell(self, name: str, input: str, *arguments: Any) -> None:
         """Call an input of one broker now, and carry out what it wants."""
-        effects: list[Effect] = getattr(self.brokers[name], input)(*arguments, self.now)
+        self.carry_out(name, getattr(self.brokers[name], input)(*arguments, self.now))
+
+    def carry_out(self, name: str, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Send():

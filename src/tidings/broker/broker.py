@@ -78,31 +78,32 @@ class Broker:
         incarnation: int = 1,
         foresight: Foresight | None = None,
         life: str = "",
+        moves: bool = False,
     ) -> None:
-        """`neighbours` are those this broker may have links to, with what is known of them;
-        `incarnation` should grow with every restart under the same name, or the broker is heard
-        only after it has outbid the highest that others know; `foresight` is for strategies that
-        only a simulator can run; `life` is drawn at random where an incarnation may come again."""
+        """`neighbours` are those this broker always has or awaits links to, with what is known of
+        them; `incarnation` should grow with every restart under the same name, or the broker is
+        heard only after it has outbid the highest that others know; `foresight` is for strategies
+        that only a simulator can run; `life` is drawn at random where an incarnation may come
+        again; `moves` says that links to other neighbours may come up."""
         self.name = name
         self.settings = settings
         self.message_ids = MessageIds(name, incarnation, life)
         self._view = View(name)
         self._strategies = Strategies(settings, foresight)
+        self._moves, self._lasting = moves, frozenset(neighbours)
         self._links = {
-            neighbour: LinkEnd(
-                neighbour, settings, start, LinkProspects(neighbour, self._view, self._strategies)
-            )
+            neighbour: self._link_end(neighbour, start)
             for neighbour, start in sorted(neighbours.items())
         }
         self._transmitter = Transmitter(name, settings, self._links, incarnation)
         # Neighbours for whom so much waits that publishers should be slowed; mostly none. What they
         # say is taken all the same, until a queue is full.
         self.crowded: Mapping[str, None] = self._transmitter.crowded
-        self._custody = Custody(name, settings, self._links, self._transmitter.crowded)
+        self._custody = Custody(name, settings, self._links, self._transmitter.crowded, moves)
         self._waiting, self._late_takers = self._custody.waiting, self._custody.late_takers
         own = OwnIncarnation(incarnation, self.message_ids)
         self._upkeep = Upkeep(
-            self._view, settings, self._transmitter, self._strategies, self._waiting, own
+            self._view, settings, self._transmitter, self._strategies, self._waiting, own, moves
         )
         self._exchange = self._upkeep.exchange
         self._interests = self._exchange.interests
@@ -180,8 +181,10 @@ class Broker:
         acknowledged by one frame, after those are stored that must be; then they go on. Answers
         keep the order of what they answer: what was behind a message must not look as if it was
         not."""
-        link = self._links[neighbour]
+        link = self._links.get(neighbour)
         effects: list[Effect] = []
+        if link is None:
+            return effects  # the last words over a link that is gone: its sender has kept them
         link.heard_at = now
         if not link.up:
             self._upkeep.heard(link, now, effects)
@@ -210,30 +213,53 @@ class Broker:
             self._answer(link, answers, onward, now, effects)
         return effects
 
-    def link_up(self, neighbour: str, now: float) -> list[Effect]:
-        """The link to a neighbour works (again): tell it all that is known."""
+    def link_up(
+        self, neighbour: str, now: float, known: LinkEstimate | None = None
+    ) -> list[Effect]:
+        """The link to a neighbour works (again): tell it all that is known. A neighbour that was
+        never met has one from now on; `known` is what is known of that link."""
         effects: list[Effect] = []
         self._began_at = min(self._began_at, now)
-        self._upkeep.link_up(self._links[neighbour], now, effects)
+        link = self._links.get(neighbour) or self._meet(neighbour, known)
+        self._upkeep.link_up(link, now, effects)
         self._late_takers.linked(neighbour, now)
         return effects
 
     def link_down(self, neighbour: str, now: float) -> list[Effect]:
-        """The link to a neighbour is gone, and with it all answers that were expected."""
-        link = self._links[neighbour]
+        """The link to a neighbour is gone, and with it all answers that were expected. Of a
+        neighbour whose link is not awaited, nothing is kept."""
+        link = self._links.get(neighbour)
         effects: list[Effect] = []
+        if link is None:
+            return effects
         self._upkeep.link_down(link, now, effects)
         for parcel in self._transmitter.abandon(link, now):
             self._give_up(parcel, neighbour, Reason.LINK_DOWN, now, effects)
+        if neighbour not in self._lasting:
+            self._upkeep.part(link, now, effects)
         return effects
 
     def link_ready(self, neighbour: str, room_bytes: float, now: float) -> list[Effect]:
         """The link can take this many bytes from now on; the last parcel may overshoot."""
-        link = self._links[neighbour]
-        link.room_bytes = room_bytes
+        link = self._links.get(neighbour)
         effects: list[Effect] = []
-        self._transmitter.pump(link, now, effects)
+        if link is not None:
+            link.room_bytes = room_bytes
+            self._transmitter.pump(link, now, effects)
         return effects
+
+    def _meet(self, neighbour: str, known: LinkEstimate | None) -> LinkEnd:
+        """The end of a link to somebody who had none."""
+        assert self._moves, f"{self.name} has no link to {neighbour}"
+        link = self._links[neighbour] = self._link_end(neighbour, known)
+        in_order = sorted(self._links.items())
+        self._links.clear()  # others hold this dict
+        self._links.update(in_order)
+        return link
+
+    def _link_end(self, neighbour: str, known: LinkEstimate | None) -> LinkEnd:
+        prospects = LinkProspects(neighbour, self._view, self._strategies)
+        return LinkEnd(neighbour, self.settings, known, prospects)
 
     # ---- time
 
@@ -355,6 +381,9 @@ class Broker:
             if envelope.durable:
                 mine = received(envelope, self.name, (destination,), born_at, size_bytes)
                 self._late_takers.receive(mine, wanted.local_ids, now, effects)
+            elif not wanted.local_ids:
+                me = (self.name,)
+                effects.append(Record(Dropped(now, self.name, message.id, Reason.UNWANTED, me)))
 
     def _deliver(
         self,
@@ -389,7 +418,7 @@ class Broker:
         if route.warning:
             effects.append(Warn(route.warning))
         for hop in route.hops:
-            link = self._links[hop.neighbour]
+            link = self._links[hop.neighbour]  # strategies know no other neighbours
             whole = hop.destinations is parcel.destinations and not hop.plan
             copy = parcel if whole else parcel.only_for(hop.destinations, hop.plan, hop.budgets)
             if link.outbox.full():

@@ -29,11 +29,17 @@ class Custody:
     """All that one broker keeps until it can go on."""
 
     def __init__(
-        self, me: str, settings: Settings, neighbours: Iterable[str], crowded: dict[str, None]
+        self,
+        me: str,
+        settings: Settings,
+        neighbours: Iterable[str],
+        crowded: dict[str, None],
+        moves: bool,
     ) -> None:
         """`crowded` are those for whom publishers are slowed."""
         self.waiting = WaitingRoom(settings)
-        self.late_takers = LateTakers(me, settings.late_takers_s, settings.batch_s, neighbours)
+        for_s, batch_s = settings.late_takers_s, settings.batch_s
+        self.late_takers = LateTakers(me, for_s, batch_s, neighbours, moves)
         self._me, self._settings, self._crowded = me, settings, crowded
 
     def __iter__(self) -> Iterator[Parcel]:

@@ -34,8 +34,11 @@ class HeldForLate(ChangingValue):
 class LateTakers:
     """Durable messages that are kept for takers a restarted broker does not know yet."""
 
-    def __init__(self, me: str, for_s: float, batch_s: float, neighbours: Iterable[str]) -> None:
-        self._me, self._for_s, self._batch_s = me, for_s, batch_s
+    def __init__(
+        self, me: str, for_s: float, batch_s: float, neighbours: Iterable[str], moves: bool = False
+    ) -> None:
+        """`moves`: others than these neighbours may come."""
+        self._me, self._for_s, self._batch_s, self._moves = me, for_s, batch_s, moves
         self._unmet = set(neighbours)  # those that it was never linked to
         self._held: dict[int, HeldForLate] = {}
         self._told_at = self._back_at = -inf  # when others have told theirs, and clients are back
@@ -48,7 +51,8 @@ class LateTakers:
 
     def begin(self, now: float) -> None:
         """The broker has restarted."""
-        self._told_at = inf if self._unmet else now  # who is alone is told nothing
+        alone_until = now + self._for_s if self._moves else now  # who is alone is told nothing
+        self._told_at = inf if self._unmet else alone_until
         self._back_at = now + self._for_s
 
     def linked(self, neighbour: str, now: float) -> None:

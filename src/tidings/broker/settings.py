@@ -47,6 +47,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     advertise_every_s: Positive = 10.0  # how often estimates are told; great changes sooner
     advertise_change: NotNegative = 0.1  # a change by less than this part of the value is not told
     report_lifetime_s: Positive = 180.0  # what others told and nobody renewed is forgotten after it
+    unheard_s: Positive = 86_400.0  # durable wishes of a broker that is not heard are kept so long
     batch_s: NotNegative = 0.010  # changes of interests and links wait this long for company
 
     remember_s: Positive = 120.0  # how long repeats are recognised

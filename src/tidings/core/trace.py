@@ -117,6 +117,7 @@ class Reason:
     UNACKNOWLEDGED = "unacknowledged"  # lost on a link, as far as the sender can tell
     LINK_DOWN = "link-down"  # it waited for a link that went away
     UNKNOWN_STRATEGY = "unknown-strategy"
+    UNWANTED = "unwanted"  # its takers have left while it was on its way
     BROKER_FAILED = "broker-failed"  # it was in the hands of a broker that died
 
 

@@ -15,6 +15,7 @@ from tidings.core.topology import Topology
 from tidings.sim.scenario import Scenario
 
 Faulty = tuple[str, object, str]
+MOST_BREAKS = 1_000_000  # of links in one run: all are drawn before it begins
 
 
 def scenario_faults(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
@@ -26,6 +27,7 @@ def scenario_faults(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
     yield from _content(scenario, overlay)
     yield from _schedule(scenario, overlay)
     yield from _slots(scenario, overlay)
+    yield from _dynamics(scenario, overlay)
     yield from _texts(scenario)
 
 
@@ -107,6 +109,25 @@ def _slots(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
     if delay_ms is not None and any(link.delay_steps for link in overlay.links):
         accepted = "absent, as this topology's delays change by themselves"
         yield "faults.slots.delay_ms", delay_ms, accepted
+
+
+def _dynamics(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
+    dynamics, brokers = scenario.dynamics, len(overlay.brokers)
+    low, high = dynamics.delay_ms
+    if not low <= high < inf:
+        yield "dynamics.delay_ms", dynamics.delay_ms, "[low, high] with low <= high"
+    if dynamics.degree >= brokers:
+        yield "dynamics.degree", dynamics.degree, f"fewer than the {brokers} brokers"
+    if scenario.run.seconds / dynamics.break_every_s > MOST_BREAKS:
+        accepted = f"so seldom that a run has at most {MOST_BREAKS:,} of them"
+        yield "dynamics.break_every_s", dynamics.break_every_s, accepted
+    for i, absence in enumerate(dynamics.absence):
+        where = f"dynamics.absence[{i}]"
+        yield from _place(f"{where}.broker", absence.broker, overlay)
+        if absence.to_s <= absence.from_s:
+            yield f"{where}.to_s", absence.to_s, f"an instant after from_s ({absence.from_s:g})"
+        if absence.leaves and not absence.from_s:
+            yield f"{where}.leaves", True, "false, as a broker that joins was not there before"
 
 
 def _place(field: str, broker: str, overlay: Topology) -> Iterator[Faulty]:

@@ -1,13 +1,19 @@
 """Laws that every run must keep, watched while it runs.
 
+The laws
+--------
 - Nothing is delivered that was not published.
 - Nothing is delivered twice to one subscription, unless its broker restarted and forgot, or the
   message is durable: such a one is tried for longer than anybody remembers.
 - No copy crosses a link twice in the same direction: forwarding never loops. (A repeat after a
   timeout is the same crossing; a message that starts afresh after a pause is a new copy.)
 - Every publication to every interested subscription ends delivered, dropped with a reason, or in
-  flight at the end: nothing vanishes.
+  flight at the end: nothing vanishes. (What is on its way to a client that unsubscribes need not
+  arrive. Where links come and go, a strategy that spreads copies may miss a broker unnoticed: its
+  link may go while the copies are on their way.)
 
+What a broken one does
+----------------------
 A broken law raises `CheckFailed` with the seed: rerunning that seed is the bug report.
 """
 
@@ -23,20 +29,25 @@ from tidings.core.parcel import Parcel
 from tidings.core.trace import Dropped, Published
 from tidings.sim.seen import Seen
 
+SPREADS = {"flooding"}  # strategies in which no copy answers for a destination
 CLOSED_AFTER = 10.0  # times what brokers remember: no copy can be on its way any more
 
 
 class Checker:
     """The account of one run. Of what is settled only a bit is kept."""
 
-    def __init__(self, scenario: str, seed: int, remember_s: float = 120.0) -> None:
-        """`remember_s`: for how long brokers may try again."""
+    def __init__(
+        self, scenario: str, seed: int, remember_s: float = 120.0, moving: bool = False
+    ) -> None:
+        """`remember_s`: for how long brokers may try again; `moving`: links come and go."""
         self._where = f"{scenario}, seed {seed}"
+        self._moving, self._spread = moving, set[int]()
         self._interested: dict[int, tuple[str, ...]] = {}
         self._served: dict[int, set[str]] = {}
         self._complete = Seen()
         self._dropped: dict[int, set[str]] = {}
         self._forgetful: set[str] = set()
+        self._ended: set[str] = set()  # subscriptions that were taken back
         self._durable: set[int] = set()
         self._open: deque[tuple[float, int]] = deque()  # (published at, message), oldest first
         self._closed_after_s = CLOSED_AFTER * remember_s
@@ -48,6 +59,8 @@ class Checker:
         if row.message in self._interested or row.message in self._complete:
             self._fail(f"message {row.message} was published twice")
         if row.interested:
+            if self._moving and row.strategy in SPREADS:
+                self._spread.add(row.message)
             self._interested[row.message] = row.interested
             self._served[row.message] = set()
             self._open.append((row.recorded_at, row.message))
@@ -78,6 +91,10 @@ class Checker:
                 steps = " → ".join((*path, neighbour))
                 self._fail(f"a copy crosses the link {broker} → {neighbour} again: {steps}")
 
+    def unsubscribed(self, subscription: str) -> None:
+        """A client has taken its wish back."""
+        self._ended.add(subscription)
+
     def restarted(self, broker: str) -> None:
         """A broker came back, without memory of what it delivered before."""
         self._forgetful.add(broker)
@@ -102,9 +119,12 @@ class Checker:
 
     def _unaccounted(self, message: int) -> Iterator[str]:
         """The subscriptions that nobody has served, and no copy was given up for."""
+        if message in self._spread:
+            return
         served, dropped = self._served[message], self._dropped.get(message, ())
         for subscription in self._interested[message]:
-            if subscription not in served and _home(subscription) not in dropped:
+            settled = subscription in served or _home(subscription) in dropped
+            if not settled and subscription not in self._ended:
                 yield subscription
 
     def _close(self, message: int) -> None:
@@ -115,6 +135,7 @@ class Checker:
     def _forget(self, message: int) -> None:
         del self._interested[message], self._served[message]
         self._dropped.pop(message, None)
+        self._spread.discard(message)
         self._complete.add(message)
 
     def _again(self, message: Message, subscriptions: tuple[str, ...], count: int) -> None:

@@ -3,6 +3,7 @@
 Drawn outages are a Poisson process per link and per broker with exponential lengths, keyed by the
 subject, so that every strategy meets the same ones; listed outages, and those of a link's course,
 are added to them. Slots are drawn per link and slot: for all of it the link is down, or slow.
+A broker that departs from a moving overlay is down too, and takes its links with it (`sim.moves`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ class Outages(Struct, frozen=True):
     """When each link and each broker is down: sorted, disjoint, in seconds since the run began."""
 
     links: dict[tuple[str, str], tuple[Interval, ...]]
-    brokers: dict[str, tuple[Interval, ...]]
+    brokers: dict[str, tuple[Interval, ...]]  # for whatever reason
     slow: dict[tuple[str, str], tuple[Interval, ...]]  # when each link has another delay
+    # When brokers have departed, and take no place in the overlay.
+    absences: dict[str, tuple[Interval, ...]] = {}
+    leaving: dict[str, tuple[float, ...]] = {}  # when they do so in good order: they do not crash
 
 
 def draw_outages(scenario: Scenario, overlay: Topology, courses: LinkCourses) -> Outages:
@@ -45,12 +49,41 @@ def draw_outages(scenario: Scenario, overlay: Topology, courses: LinkCourses) ->
             links[a, b].append((fault.from_s, fault.to_s))
         else:
             brokers[fault.broker].append((fault.from_s, fault.to_s))
+    absences, leaving = _departures(scenario, overlay)
+    for broker, intervals in absences.items():
+        brokers[broker] += intervals
     bad = {ends: list(_bad_slots(scenario, *ends)) for ends in links}
     fails = faults.slots.delay_ms is None
     return Outages(
         {ends: disjoint(found + (bad[ends] if fails else [])) for ends, found in links.items()},
         {broker: disjoint(found) for broker, found in brokers.items()},
         {ends: () if fails else disjoint(slots) for ends, slots in bad.items()},
+        absences,
+        leaving,
+    )
+
+
+def _departures(
+    scenario: Scenario, overlay: Topology
+) -> tuple[dict[str, tuple[Interval, ...]], dict[str, tuple[float, ...]]]:
+    """When brokers are gone, and when they leave in good order."""
+    dynamics, draws = scenario.dynamics, scenario.draws()
+    end_at = scenario.run.start_s + scenario.run.seconds
+    gone: dict[str, list[Interval]] = {}
+    leaving: dict[str, list[float]] = {}
+    for broker in overlay.brokers:
+        pace = (dynamics.departures_per_hour, dynamics.absence_s)
+        for number, interval in enumerate(_drawn(draws, pace, end_at, "departure", broker)):
+            gone.setdefault(broker, []).append(interval)
+            if draws.uniform(0.0, 1.0, "crashes", broker, number) >= dynamics.crash_share:
+                leaving.setdefault(broker, []).append(interval[0])
+    for absence in dynamics.absence:
+        gone.setdefault(absence.broker, []).append((absence.from_s, absence.to_s))
+        if absence.leaves:
+            leaving.setdefault(absence.broker, []).append(absence.from_s)
+    return (
+        {broker: disjoint(intervals) for broker, intervals in gone.items()},
+        {broker: tuple(sorted(instants)) for broker, instants in leaving.items()},
     )
 
 

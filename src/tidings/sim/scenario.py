@@ -185,6 +185,35 @@ class Faults(_Table, frozen=True):
     slots: Slots = Slots()
 
 
+class Absence(_Table, frozen=True):
+    """A broker that is not there for a while, in seconds since the run began: from 0 on, it joins
+    at the end; until inf, it never comes back."""
+
+    broker: str
+    from_s: NotNegative = 0.0
+    to_s: Positive = inf
+    leaves: bool = False  # in good order, its clients first; else it crashes
+
+
+class Dynamics(_Table, frozen=True):
+    """A network that never holds still (semi-probabilistic routing, section 4.1): links break and
+    others appear, brokers come and go."""
+
+    break_every_s: Positive = inf  # a link breaks so often, somewhere in the overlay
+    repair_s: NotNegative = 0.1  # until another one appears, elsewhere
+    degree: Annotated[int, Meta(ge=0)] = 0  # brokers keep it within one; 0: the topology's mean
+    delay_ms: tuple[NotNegative, NotNegative] = (10.0, 50.0)  # of links that appear
+    departures_per_hour: NotNegative = 0.0  # of each broker; another one of its name comes back
+    absence_s: Positive = 30.0  # mean, exponential
+    crash_share: Ratio = 1.0  # of departures; the others leave in good order
+    absence: tuple[Absence, ...] = ()  # listed ones
+
+    @property
+    def moves(self) -> bool:
+        """Do links come and go at all?"""
+        return self.break_every_s < inf or self.departures_per_hour > 0 or bool(self.absence)
+
+
 class Live(_Table, frozen=True):
     """Where a live overlay of this scenario listens; the simulator ignores it."""
 
@@ -202,6 +231,7 @@ class Scenario(_Table, frozen=True):
     policy: tuple[Policy, ...] = ()
     workload: Workload = Workload()
     faults: Faults = Faults()
+    dynamics: Dynamics = Dynamics()
     live: Live = Live()
 
     source: str = ""  # the file it was read from

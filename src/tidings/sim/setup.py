@@ -19,6 +19,7 @@ from tidings.core.links.estimates import LinkEstimate
 from tidings.core.topology import Topology
 from tidings.sim.courses.link_course import LinkCourses
 from tidings.sim.faults import Outages, draw_outages
+from tidings.sim.moves import Move, draw_moves, ever_linked
 from tidings.sim.network import conditions, estimates
 from tidings.sim.scenario import Live, Scenario
 from tidings.sim.workload import Load, draw_load
@@ -34,8 +35,19 @@ class Setup(Struct, frozen=True, dict=True):
     settings: Settings  # of every broker
 
     @cached_property
+    def moves(self) -> tuple[Move, ...]:
+        """The links that come and go, where the network does not hold still."""
+        absences = draw_outages(self.scenario, self.overlay, self.courses).absences
+        return draw_moves(self.scenario, self.overlay, absences)
+
+    @cached_property
+    def ever_linked(self) -> Topology:
+        """The overlay with all links that are there at some time."""
+        return ever_linked(self.scenario, self.overlay, self.moves)
+
+    @cached_property
     def outages(self) -> Outages:
-        return draw_outages(self.scenario, self.overlay, self.courses)
+        return draw_outages(self.scenario, self.ever_linked, self.courses)
 
     @cached_property
     def load(self) -> Load:
@@ -43,12 +55,12 @@ class Setup(Struct, frozen=True, dict=True):
 
     @cached_property
     def conditions(self) -> dict[tuple[str, str], Conditions]:
-        """Of each link, by its two ends in the overlay's order."""
-        return conditions(self.scenario, self.overlay, self.courses, self.outages)
+        """Of each link that is there at some time, by its two ends in the overlay's order."""
+        return conditions(self.scenario, self.ever_linked, self.courses, self.outages)
 
     def estimates(self, broker: str) -> dict[str, LinkEstimate | None]:
-        """What a broker is told of its links before it starts."""
-        return estimates(self.scenario, self.overlay, self.courses, broker)
+        """What a broker is told of its links before it starts, or when they come up."""
+        return estimates(self.scenario, self.ever_linked, self.courses, broker)
 
     @cached_property
     def digest(self) -> str:

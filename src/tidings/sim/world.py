@@ -15,10 +15,11 @@ from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
 from tidings.broker.frames import Ack, Data, Frame, Probe
 from tidings.core.contract import BEST_EFFORT
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.links.weather import LinkWeather, occasion
 from tidings.core.message import Envelope, Message
 from tidings.core.parcel import Parcel
-from tidings.core.trace import Dropped, Published, Reason, Row, Slowed
+from tidings.core.trace import Dropped, Published, Reason, Row, Slowed, Subscribed
 from tidings.core.values import Value
 from tidings.sim.agenda import ARRIVAL, FAULT, PUBLICATION, READY, WAKE, Agenda
 from tidings.sim.checkers import Checker
@@ -30,6 +31,7 @@ from tidings.sim.workload import Publication, publications
 from tidings.traces.recorder import Recorder, Sink
 
 MOST_WARNINGS = 1_000
+LEAVING_S = 1.0  # from the moment the clients of a broker go to its end
 
 
 class _Node:
@@ -59,10 +61,10 @@ class _Node:
 class _Wire:
     """One direction of a link."""
 
-    __slots__ = ("limited", "mean_s_per_byte", "receiver", "room_bytes", "varies", "weather")
+    __slots__ = ("limited", "mean_s_per_byte", "receiver", "room_bytes", "up", "varies", "weather")
 
-    def __init__(self, receiver: _Node, weather: LinkWeather) -> None:
-        self.receiver, self.weather = receiver, weather
+    def __init__(self, receiver: _Node, weather: LinkWeather, up: bool = True) -> None:
+        self.receiver, self.weather, self.up = receiver, weather, up
         self.limited, self.room_bytes = weather.conditions.limited, weather.conditions.room_bytes
         self.mean_s_per_byte = weather.conditions.s_per_byte
         self.varies = weather.conditions.deviation_s_per_byte > 0.0
@@ -120,15 +122,18 @@ class World:
         self._load, self._outages = setup.load, setup.outages
         self._agenda = Agenda()
         source, remember_s = scenario.source or scenario.run.name, setup.settings.remember_s
-        self._checker = Checker(source, scenario.run.seed, remember_s)
+        self._moves = scenario.dynamics.moves
+        self._checker = Checker(source, scenario.run.seed, remember_s, self._moves)
         self._processing_s = scenario.links.processing_s
         self._first_processing_s = scenario.links.first_processing_s
         self._instant_acks = scenario.links.ack == "instant"
         self._hops = self._unpublished = 0
         self._warnings: dict[tuple[str, str], str] = {}  # by broker and what they are about
         self._payloads = {p.payload_bytes: bytes(p.payload_bytes) for p in self._load.publishers}
+        self._known: dict[str, dict[str, LinkEstimate | None]] = {}  # of links, by broker
         self._nodes = {name: _Node(name, self._broker(name, 1)) for name in setup.overlay.brokers}
         self._lay_wires()
+        self._plan_moves()
 
     def run(self, progress: Callable[[float], None] | None = None) -> Result:
         run, events = self._scenario.run, 0
@@ -155,25 +160,48 @@ class World:
 
     def _broker(self, name: str, incarnation: int) -> Broker:
         setup = self._setup
-        known = setup.estimates(name)
-        return Broker(name, setup.settings, known, incarnation, self._crossing_s)
+        if name not in self._known:
+            self._known[name] = setup.estimates(name)
+        moves = self._moves  # then a broker meets its neighbours as their links come up
+        known = {} if moves else self._known[name]
+        return Broker(name, setup.settings, known, incarnation, self._crossing_s, moves=moves)
 
     def _lay_wires(self) -> None:
-        draws, plan = self._scenario.draws(), self._outages
+        draws, overlay = self._scenario.draws(), self._setup.overlay
         for (a, b), link in self._setup.conditions.items():
+            there = b in overlay.delays[a]
             for start, end in ((a, b), (b, a)):
                 weather = LinkWeather(start, end, link, draws)
-                self._nodes[start].wires[end] = _Wire(self._nodes[end], weather)
-        for broker, intervals in plan.brokers.items():
+                self._nodes[start].wires[end] = _Wire(self._nodes[end], weather, there)
+
+    def _plan_moves(self) -> None:
+        """At one instant links go first, then brokers fail or come, then links appear."""
+        for move in self._setup.moves:
+            if not move.up:
+                self._agenda.add(move.at, FAULT, self._cut, move.a, move.b)
+        for broker, instants in self._outages.leaving.items():
+            for at in instants:
+                before = max(0.0, at - LEAVING_S)
+                self._agenda.add(before, FAULT, self._leave, self._nodes[broker])
+        for broker, intervals in self._outages.brokers.items():
             for start_at, end_at in intervals:
-                self._agenda.add(start_at, FAULT, self._fail, self._nodes[broker])
-                self._agenda.add(end_at, FAULT, self._restart, self._nodes[broker])
+                if start_at > 0.0 or not self._moves:
+                    self._agenda.add(start_at, FAULT, self._fail, self._nodes[broker])
+                else:
+                    self._nodes[broker].alive = False  # it joins later
+                if end_at < inf:
+                    self._agenda.add(end_at, FAULT, self._restart, self._nodes[broker])
+        for move in self._setup.moves:
+            if move.up:
+                self._agenda.add(move.at, FAULT, self._join, move.a, move.b)
 
     def _begin(self) -> None:
         for node in self._nodes.values():
-            for neighbour in node.wires:
-                self._link_up(node, neighbour, None, 0.0)
-            self._subscribe_clients(node, 0.0)
+            for neighbour, wire in node.wires.items():
+                if wire.up:
+                    self._link_up(node, neighbour, None, 0.0)
+            if node.alive:
+                self._subscribe_clients(node, 0.0)
         for index, publisher in enumerate(self._load.publishers):
             self._schedule(publisher, publications(self._scenario, index, publisher), 0.0)
 
@@ -190,8 +218,8 @@ class World:
                 yield from node.broker.holding()
             else:
                 yield from node.disk.parcels()
-        for _, _, frame in self._agenda.pending():
-            if isinstance(frame, Data):
+        for wire, _, frame in self._agenda.pending():
+            if isinstance(frame, Data) and wire.up:
                 yield frame.envelope
 
     # ---- events
@@ -239,8 +267,9 @@ class World:
         payload = self._payloads[publisher.payload_bytes]
         return Message(node.broker.message_ids.take(), topic, payload, contract, what.properties)
 
-    def _arrive(self, node: _Node, sender: str, frame: Frame, now: float) -> None:
-        if node.alive:
+    def _arrive(self, wire: _Wire, sender: str, frame: Frame, now: float) -> None:
+        node = wire.receiver
+        if node.alive and wire.up:
             self._carry_out(node, node.broker.receive_all(sender, (frame,), now), now)
 
     def _wake(self, node: _Node, _: object, __: object, now: float) -> None:
@@ -260,9 +289,9 @@ class World:
             self._agenda.add(at, WAKE, self._wake, node)
 
     def _ready(self, node: _Node, neighbour: str, _: object, now: float) -> None:
-        if node.alive:
-            room_bytes = node.wires[neighbour].room_bytes
-            self._carry_out(node, node.broker.link_ready(neighbour, room_bytes, now), now)
+        wire = node.wires[neighbour]
+        if node.alive and wire.up:
+            self._carry_out(node, node.broker.link_ready(neighbour, wire.room_bytes, now), now)
 
     # ---- failures of brokers
 
@@ -278,8 +307,9 @@ class World:
             lost = Dropped(now, node.name, parcel.message.id, Reason.BROKER_FAILED, owed)
             self._carry_out(node, [Record(lost)], now)
         for wire in node.wires.values():
-            at = now + wire.weather.delay_at(now)
-            self._agenda.add(at, FAULT, self._link_down, wire.receiver, node.name)
+            if wire.up:
+                at = now + wire.weather.delay_at(now)
+                self._agenda.add(at, FAULT, self._link_down, wire.receiver, node.name)
 
     def _restart(self, node: _Node, _: object, __: object, now: float) -> None:
         """It comes back with nothing but its configuration, and its clients return."""
@@ -288,7 +318,7 @@ class World:
         node.broker = self._broker(node.name, node.incarnation)
         node.alive, node.wake_at = True, inf
         for neighbour, wire in node.wires.items():
-            if wire.receiver.alive:
+            if wire.receiver.alive and wire.up:
                 at = now + 2 * wire.weather.delay_at(now)  # a handshake
                 self._agenda.add(at, FAULT, self._link_up, node, neighbour)
                 self._agenda.add(at, FAULT, self._link_up, wire.receiver, node.name)
@@ -296,13 +326,40 @@ class World:
         self._carry_out(node, node.broker.restore(node.disk.restore(), now), now)
 
     def _link_up(self, node: _Node, neighbour: str, _: object, now: float) -> None:
-        if node.alive and node.wires[neighbour].receiver.alive:
-            self._carry_out(node, node.broker.link_up(neighbour, now), now)
+        wire = node.wires[neighbour]
+        if node.alive and wire.receiver.alive and wire.up:
+            known = self._known[node.name][neighbour]
+            self._carry_out(node, node.broker.link_up(neighbour, now, known), now)
             self._ready(node, neighbour, None, now)
 
     def _link_down(self, node: _Node, neighbour: str, _: object, now: float) -> None:
-        if node.alive:
+        if node.alive and node.wires[neighbour].up:
             self._carry_out(node, node.broker.link_down(neighbour, now), now)
+
+    # ---- links and brokers that come and go
+
+    def _cut(self, a: str, b: str, _: object, now: float) -> None:
+        """A link is gone, and what is on it is lost; both ends notice at once."""
+        for one, other in ((a, b), (b, a)):
+            self._link_down(self._nodes[one], other, None, now)
+        for one, other in ((a, b), (b, a)):
+            node = self._nodes[one]
+            gone = node.wires[other]
+            gone.up = False  # for all that is still on its way over it
+            node.wires[other] = _Wire(gone.receiver, gone.weather, up=False)
+
+    def _join(self, a: str, b: str, _: object, now: float) -> None:
+        """A link appears."""
+        for one, other in ((a, b), (b, a)):
+            self._nodes[one].wires[other].up = True
+        for one, other in ((a, b), (b, a)):
+            self._link_up(self._nodes[one], other, None, now)
+
+    def _leave(self, node: _Node, _: object, __: object, now: float) -> None:
+        """A broker is about to leave in good order: its clients go first."""
+        for subscription in self._load.subscriptions:
+            if subscription.broker == node.name and node.alive:
+                self._carry_out(node, node.broker.unsubscribe(subscription.id, now), now)
 
     def _subscribe_clients(self, node: _Node, now: float) -> None:
         for subscription in self._load.subscriptions:
@@ -361,13 +418,14 @@ class World:
             if at is not None and type(frame) is Probe:
                 at += self._processing_s  # as messages, or a link would seem slower for being used
         if at is not None:
-            self._agenda.add(at, ARRIVAL, self._arrive, wire.receiver, node.name, frame)
+            self._agenda.add(at, ARRIVAL, self._arrive, wire, node.name, frame)
 
     def _crossing_s(self, a: str, b: str, at: float) -> float:
         """How long a message from a to b will take that is sent then: for strategies that may know
         what is to come. Inf: it will not arrive."""
-        weather = self._nodes[a].wires[b].weather
-        if weather.dark(at):
+        wire = self._nodes[a].wires[b]
+        weather = wire.weather
+        if weather.dark(at) or not wire.up:
             return inf
         crossing_s = weather.delay_at(at) + self._processing_s
         down = self._outages.brokers[b]
@@ -381,3 +439,5 @@ class World:
             self._checker.published(row)
         elif type(row) is Dropped:
             self._checker.dropped(row)
+        elif type(row) is Subscribed and not row.active:
+            self._checker.unsubscribed(row.subscription)

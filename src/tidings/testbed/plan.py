@@ -40,6 +40,7 @@ def plan(setup: Setup, run: str, traces: Path, reserved: ExitStack | None = None
     writable_folder(traces, f"{scenario.source}: live.traces" if from_file else "--traces")
     _check_names(scenario, overlay)
     _check_host(scenario)
+    _check_dynamics(scenario)
     links = setup.conditions
     both_ways = links | {(b, a): condition for (a, b), condition in links.items()}
     link_ports = dict(zip(overlay.brokers, _link_ports(scenario, overlay, reserved), strict=True))
@@ -87,6 +88,12 @@ def _check_names(scenario: Scenario, overlay: Topology) -> None:
         if not re.search(NAME, name):
             accepted = "names of brokers without slashes and white space"
             raise ConfigError(scenario.source, "topology", name, accepted)
+
+
+def _check_dynamics(scenario: Scenario) -> None:
+    if scenario.dynamics.moves:
+        accepted = "a table without moves; links come and go in `tidings simulate` only"
+        raise ConfigError(scenario.source, "dynamics", "links that come and go", accepted)
 
 
 def _check_host(scenario: Scenario) -> None:

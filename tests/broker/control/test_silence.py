@@ -198,7 +198,7 @@ def test_few_losses_make_no_link_suspect() -> None:
 
 def a_watch(timeout_s: float = 0.05) -> tuple[Silences, LinkEnd]:
     link = LinkEnd("b2", Settings(), None, Known())
-    link.begin(0.0)
+    link.begin(1, 0.0)
     link.timeout_s = timeout_s
     silences = Silences("b1", 1.0)
     silences.start(link, 0.0)

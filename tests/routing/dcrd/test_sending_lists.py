@@ -395,7 +395,8 @@ def test_after_any_change_of_the_overlay_all_is_as_if_it_had_always_been_so(
     advertised = exchange.advertised(whole("b0"))
     for name in exchange.names:
         expected = (0.0, 1.0) if name == "b0" else truth.get(name, NO_WAY)
-        assert advertised[name] == pytest.approx(expected, rel=1e-4), name
+        found = advertised.get(name, NO_WAY)  # of a broker that has vanished nothing is kept
+        assert found == pytest.approx(expected, rel=1e-4), name
 
 
 @pytest.mark.parametrize("ratio", [0.9, 1.0])
@@ -416,7 +417,7 @@ def test_a_link_that_only_one_side_took_for_down_leaves_no_gap() -> None:
     exchange = settled(links, "b0")
     before = exchange.lists["b1"].choices(whole("b0"), exchange.views["b1"])
     view = exchange.views["b1"]
-    view.neighbours, view.version = ("b2",), view.version + 1
+    view.neighbours, view.severed, view.version = ("b2",), ("b0",), view.version + 1
     assert exchange.choices("b1", "b0") == ["b2"]
     exchange.rounds(100)
     view.neighbours, view.version = ("b0", "b2"), view.version + 1
@@ -558,7 +559,9 @@ def test_whatever_lawful_numbers_come_in_lawful_ones_go_out(
     for neighbour, pair in zip(neighbours, stated, strict=True):
         lists.hear(neighbour, word(("s", *pair)), 1)
     news = lists.news(view)
-    assert news is not None
+    if news is None:  # of a broker that nobody reaches, and that never reported, nothing is kept
+        assert not any(ratio for _, ratio in stated)
+        return
     SendingLists(some_options()).hear("me", news, 1)
 
 

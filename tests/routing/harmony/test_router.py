@@ -241,7 +241,8 @@ def test_a_broker_that_is_named_twice_among_the_destinations_does_no_harm(strate
     net = connected(("b1", "b2"), ("b2", "b3"), strategy=strategy, exhausted="drop")
     mine = [a_destination("b2", (deadline_s, 1)) for deadline_s in (0.5, 0.6)]
     net.tell("b2", "receive", "b1", a_data(7, a_message(), *mine, path=(), strategy=strategy))
-    assert [row.reason for row in net.rows_of(Dropped)] == [Reason.NO_ROUTE]
+    reasons = [row.reason for row in net.rows_of(Dropped)]
+    assert reasons == [Reason.UNWANTED, Reason.NO_ROUTE]
 
 
 # ---- around what is broken

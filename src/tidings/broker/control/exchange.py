@@ -14,6 +14,7 @@ from tidings.broker.control.incarnation import OwnIncarnation
 from tidings.broker.control.interest_parts import joined, split
 from tidings.broker.control.interests import InterestTable, News
 from tidings.broker.control.link_state import LinkState, aged, nonsense
+from tidings.broker.control.unheard import Unheard
 from tidings.broker.effects import Effect, Warn
 from tidings.broker.frames import (
     CONTROL_BYTES,
@@ -47,8 +48,11 @@ class Exchange:
         waiting: WaitingRoom,
         incarnation: OwnIncarnation,
         plan: Callable[[], None],
+        moves: bool = False,
     ) -> None:
-        """`plan()` is called whenever `next_at` has another answer."""
+        """`plan()` is called whenever `next_at` has another answer; `moves`: strangers may become
+        neighbours, so that it is no nonsense if others say they have links to us."""
+        self._moves = moves
         self.interests = InterestTable(view.me, incarnation.number)
         self._view, self._batch_s, self._plan = view, settings.batch_s, plan
         self._transmitter, self._links = transmitter, transmitter.links
@@ -57,6 +61,8 @@ class Exchange:
         change, self._own = settings.advertise_change, incarnation
         self._link_state = LinkState(view, incarnation.number, change, lifetime_s)
         self._link_state.neighbours_changed((), tuple(self._links))
+        unheard_s = settings.unheard_s
+        self._unheard = Unheard(self.interests, self._link_state, lifetime_s, unheard_s)
         self._share_at = inf
         self._insist = False  # on the next report of our links, however small the change
         self._insisted_at = -inf
@@ -92,7 +98,8 @@ class Exchange:
             if later and origin == link.neighbour:  # so that it goes above what is remembered here
                 self._transmitter.tell(link, later, now, effects)
             return
-        if warning := nonsense(frame, me, self._links):  # the same is heard from many neighbours
+        known = None if self._moves else self._links
+        if warning := nonsense(frame, me, known):  # the same is heard from many neighbours
             effects.append(Warn(warning))
         self._plan()
         if self._view.links[origin].keys() - before.keys():
@@ -122,6 +129,8 @@ class Exchange:
             return
         news = self.interests.apply(update)
         if news is News.NEW:
+            self._unheard.heard(update.origin, now)
+            self._plan()
             for part in parts:
                 self._spread(part, link.neighbour, now, effects)
         elif news is News.GAP:
@@ -176,11 +185,14 @@ class Exchange:
         """When something is to be told, or to be forgotten."""
         link_state = self._link_state
         share_at = min(self._share_at, self._own.rises_at)
-        return min(share_at, link_state.renew_at(), link_state.expires_at)
+        forget_at = min(link_state.expires_at, self._unheard.due_at)
+        return min(share_at, link_state.renew_at(), forget_at)
 
     def catch_up(self, advertise: bool, now: float, effects: list[Effect]) -> None:
         """Forget what is too old, and tell what is due; `advertise`: it is time for our links."""
-        self._link_state.expire(now)
+        for origin in self._link_state.expire(now):
+            self._unheard.gone(origin, now)
+        self._unheard.forget(now)
         if self._own.rises_at <= now:
             incarnation, self._share_at = self._own.rise(now), now
             self.interests.begin_anew(incarnation)

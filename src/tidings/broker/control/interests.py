@@ -197,6 +197,17 @@ class InterestTable:
         known.version = update.version
         return News.NEW
 
+    def forget(self, origin: str) -> None:
+        """A broker is no more, and its wishes with it."""
+        self._forget(origin)
+        self._origins.pop(origin, None)
+
+    def has_durable(self, origin: str) -> bool:
+        """Must somebody at that broker not miss what is durable?"""
+        known = self._origins.get(origin)
+        held = [self._subscriptions[key] for key in known.keys.values()] if known else []
+        return any(wish is not None and wish.contract.durable for wish in held)
+
     # ---- messages
 
     def wanted(self, message: Message) -> Wanted:

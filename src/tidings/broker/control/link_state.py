@@ -119,18 +119,25 @@ class LinkState:
         self._take(Report(heard, links, now - heard.age_s, named))
         return True
 
-    def expire(self, now: float) -> None:
+    def expire(self, now: float) -> list[str]:
         """Use no more what nobody has renewed, and forget it when no copy can be young enough to be
-        taken for news."""
+        taken for news. Gives back the brokers that are forgotten."""
         if now < self.expires_at:
-            return
-        self._newest = {o: r for o, r in self._newest.items() if not self._is_forgotten(r, now)}
+            return []
+        forgotten = [o for o, report in self._newest.items() if self._is_forgotten(report, now)]
+        for origin in forgotten:
+            del self._newest[origin]
         used = {o: r for o, r in self._used.items() if self._is_fresh(r, now)}
         if len(used) < len(self._used):
             self._used, self._seen = used, {}
             self._see(used)
         others = [report for origin, report in self._newest.items() if origin != self._me]
         self.expires_at = min([self._ends_at(report) for report in others], default=inf)
+        return forgotten
+
+    def knows(self, origin: str) -> bool:
+        """Has the broker been heard of lately, or is it this one?"""
+        return origin == self._me or origin in self._newest
 
     # ---- what follows
 
@@ -212,14 +219,15 @@ def _as_old_as(report: Report, now: float) -> Links:
     return aged(report.frame, now - report.made_at - report.frame.age_s)
 
 
-def nonsense(heard: Links, me: str, neighbours: Container[str]) -> str:
-    """What a person should know about a report; mostly nothing."""
+def nonsense(heard: Links, me: str, neighbours: Container[str] | None) -> str:
+    """What a person should know about a report; mostly nothing. Where anybody may become a
+    neighbour, `neighbours` are None."""
     mad = sorted(
         shown(b)
         for b, estimate in heard.links
         if not estimate.is_sane()
         or b == heard.origin
-        or (b == me and heard.origin not in neighbours)
+        or (b == me and neighbours is not None and heard.origin not in neighbours)
     )
     if not mad:
         return ""

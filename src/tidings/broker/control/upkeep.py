@@ -40,9 +40,10 @@ class Upkeep:
         strategies: Strategies,
         waiting: WaitingRoom,
         incarnation: OwnIncarnation,
+        moves: bool = False,
     ) -> None:
         self.exchange = Exchange(
-            view, settings, transmitter, strategies, waiting, incarnation, self._plan
+            view, settings, transmitter, strategies, waiting, incarnation, self._plan, moves
         )
         self.due_at = inf  # when there are chores
         self._me, self._settings, self._waiting = view.me, settings, waiting
@@ -52,6 +53,7 @@ class Upkeep:
         self._silences = Silences(view.me, suspect_after_s)
         self._hops = settings.trace == "hops"
         self._gone_at: dict[str, float] = {}  # when links went down by the world's word
+        self._times_up = 0  # of all links
         measured = settings.estimates == "measured"
         self._advertise_at = settings.advertise_every_s if measured else inf
         self._advertised_at = 0.0  # by the clock, whether or not there was something to tell
@@ -127,7 +129,8 @@ class Upkeep:
     def link_up(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         gone_s = now - self._gone_at.pop(link.neighbour, now)
         link.meter.missed(gone_s / self._settings.probe_every_s)
-        link.begin(now)
+        self._times_up += 1
+        link.begin(self._times_up, now)
         self._monitor.start(link.neighbour, now)
         self._silences.start(link, now)
         self._turn(link, True, now, effects)
@@ -138,6 +141,12 @@ class Upkeep:
         self._silences.stop(link)
         self._gone_at.setdefault(link.neighbour, now)
         self._turn(link, False, now, effects)
+
+    def part(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
+        """Forget a neighbour whose link is down and is not awaited."""
+        effects += [Record(row) for row in link.carried(self._me, now)]
+        del self._links[link.neighbour], self._gone_at[link.neighbour]
+        self.exchange.neighbours_changed(now)
 
     def _turn(self, link: LinkEnd, up: bool, now: float, effects: list[Effect]) -> None:
         """A link goes up or down, by what the world or the monitor says."""

@@ -76,7 +76,7 @@ class LinkEnd:
         self.unacknowledged_bytes = 0
         self.outbox = Outbox(settings, prospects)
         self.budgets = LinkBudgets(settings.harmony.recheck_s)
-        self.times_up = 0
+        self.times_up = 0  # of all links of the broker, when this one came up
         self.seen = Memory(settings.remember_s)  # transmission ids that came in since it is up
         self.unfinished = Assembly()  # updates of which parts came in since it is up
         self.heard_at = -inf  # when the last frame came in
@@ -117,10 +117,10 @@ class LinkEnd:
             delay_s = advertised_s
         return estimate if delay_s == estimate.delay_s else replace(estimate, delay_s=delay_s)
 
-    def begin(self, now: float) -> None:
+    def begin(self, times_up: int, now: float) -> None:
         """The link has come up. At its other end may be another life of the neighbour, which knows
         nothing of the numbers of the last one, and may use them again."""
-        self.times_up += 1
+        self.times_up = times_up
         self.heard_at = now
         self.seen = Memory(self._settings.remember_s)
         self.unfinished = Assembly()

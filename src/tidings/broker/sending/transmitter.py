@@ -7,7 +7,7 @@ so that the other side knows a repeat when it sees one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf
 
 from msgspec.structs import replace
@@ -50,9 +50,9 @@ class Transmitter:
     """The sending side of all links of one broker, and what it still expects answers to."""
 
     def __init__(
-        self, me: str, settings: Settings, links: Mapping[str, LinkEnd], incarnation: int
+        self, me: str, settings: Settings, links: dict[str, LinkEnd], incarnation: int
     ) -> None:
-        self.links = links
+        self.links = links  # may change, as neighbours come and go
         self.wake_at = inf  # when an answer may be overdue: never too late, at times too early
         self.lag = Lag()
         self.crowded: dict[str, None] = {}  # neighbours for whom so much waits that it must end

@@ -47,8 +47,8 @@ from tidings.routing.dcrd.pairs import (
     encode,
     is_news,
 )
-from tidings.routing.dcrd.reach import distances_from, distances_to, reachable
 from tidings.routing.options import Options
+from tidings.routing.reach import distances_from, distances_to, reachable
 
 MOST_TARGETS = 100_000  # neighbours may name any, and memory ends
 
@@ -81,6 +81,7 @@ class SendingLists:
         self._changed: dict[Target, None] = {}  # targets whose pair may have changed
         self._version = -1
         self._neighbours: tuple[str, ...] = ()
+        self._met: frozenset[str] = frozenset()  # neighbours, whether their links are up or down
         self._links: Mapping[str, LinkEstimate] = {}
         self._reachable: frozenset[str] = frozenset()
         self._least_s: dict[str, float] = {}  # from publishers to here
@@ -167,6 +168,7 @@ class SendingLists:
         if view.serves and mine not in self._known:  # however many others there are
             self._known[mine] = _Knowledge()
             self._changed[mine] = None
+        self._forget_who_left(view)
         links, reached = view.links.get(view.me, {}), reachable(view)
         before = (self._neighbours, self._links, self._reachable)
         self._neighbours, self._links, self._reachable = view.neighbours, links, reached
@@ -177,6 +179,19 @@ class SendingLists:
             known.listed = known.choices = None
             known.times_advertised = 0
             self._changed[target] = None
+
+    def _forget_who_left(self, view: View) -> None:
+        """Nothing is kept of what former neighbours said, nor of brokers that are no more."""
+        met = frozenset((*view.neighbours, *view.severed))
+        parted, self._met = self._met - met, met
+        if parted:
+            for known in self._known.values():
+                for neighbour in parted:
+                    known.heard.pop(neighbour, None)
+        for target in [t for t in self._known if t[0] not in view.links and t[0] != view.me]:
+            if not any(ratio > 0.0 for _, _, ratio in self._known[target].heard.values()):
+                del self._known[target]
+                self._changed.pop(target, None)
 
     def _listed(self, target: Target, known: _Knowledge, view: View) -> Choices:
         """Algorithm 1: the list in Theorem 1's order, and the pair that follows from it."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import pairwise
 from math import inf, nan
+from typing import Any
 
 from tidings.core.graphs.paths import BrokerPath, Graph
 from tidings.core.message import Budget
@@ -55,6 +56,11 @@ class Recent:
         if len(self.young) >= MOST_FLOWS // 2:
             self.young, self._old = {}, self.young
         self.young[key] = flow
+
+    def keep(self, fits: Callable[[Any], bool]) -> None:
+        """Forget all others."""
+        self.young = {key: flow for key, flow in self.young.items() if fits(key)}
+        self._old = {key: flow for key, flow in self._old.items() if fits(key)}
 
     def __len__(self) -> int:
         return len(self.young) + len(self._old)

@@ -46,6 +46,7 @@ class Flows:
         self._begun = Recent()  # by destination, level and number of paths: the last one
         self._version = -1
         self._choices: PathChoices
+        self._reporting: frozenset[str] = frozenset()  # brokers, when the view was last looked at
 
     def get(self, destination: Destination, view: View, now: float) -> Flow:
         """The flow to a destination, with paths that are right for this instant."""
@@ -98,6 +99,17 @@ class Flows:
         if view.version != self._version:
             self._version = view.version
             self._choices = PathChoices(view, self._options, self._multipath)
+            self._forget_who_left(view)
+
+    def _forget_who_left(self, view: View) -> None:
+        """Nothing is kept of flows to brokers that report no more."""
+        if self._reporting.issubset(view.links):
+            if len(self._reporting) < len(view.links):
+                self._reporting = frozenset(view.links)
+            return
+        left, self._reporting = self._reporting - view.links.keys(), frozenset(view.links)
+        self._flows.keep(lambda key: key[0] not in left)
+        self._begun.keep(lambda key: key[0] not in left)
 
     def _exceeded(self, flow: Flow) -> bool:
         """Does a link take longer than its budget allows?"""
