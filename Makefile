@@ -61,8 +61,8 @@ test: $(STAMP) ## run all tests [WORKERS=4] [ARGS="-k word"]
 
 # What is compiled, and what shows that it does the same. Tests that reach into modules to replace
 # something need the source.
-NATIVE_TESTS := tests/broker tests/client tests/core tests/determinism tests/faults tests/live tests/mqtt \
-    tests/parity tests/properties tests/routing tests/scheduling tests/sim tests/pipeline/sweep/test_cluster.py \
+NATIVE_TESTS := tests/broker tests/client tests/core tests/determinism tests/faults tests/linking tests/live \
+    tests/mqtt tests/parity tests/properties tests/routing tests/scheduling tests/sim tests/pipeline/sweep/test_cluster.py \
     tests/test_compiled_wheel.py
 
 native: export TIDINGS_NATIVE := 0

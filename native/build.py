@@ -32,6 +32,7 @@ ROOMS = (
     "core/*.py",
     "core/links",
     "core/graphs",
+    "linking",
     "routing",
     "scheduling",
     "broker",
@@ -43,7 +44,18 @@ ROOMS = (
     "live/links",
 )
 # What compiled code was made of: of these, also what stays interpreted, such as constants.
-READ = ("broker", "core", "files", "live", "mqtt", "routing", "scheduling", "sim", "traces")
+READ = (
+    "broker",
+    "core",
+    "files",
+    "linking",
+    "live",
+    "mqtt",
+    "routing",
+    "scheduling",
+    "sim",
+    "traces",
+)
 # What could be compiled, but must not be.
 INTERPRETED = {"tidings/core/errors.py"}  # exceptions lose their attributes
 # What is another text when it is compiled.

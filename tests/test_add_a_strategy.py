@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.pages import ROOT, package_with_strategy
+from support.pages import ROOT, package_with
 
 PAGE = ROOT / "docs" / "guide" / "add-a-strategy.md"
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return package_with_strategy(PAGE, tmp_path_factory.mktemp("followed"))
+    return package_with(PAGE, tmp_path_factory.mktemp("followed"), "routing/second_chance.py")
 
 
 def tidings(package: Path, *arguments: str) -> dict:

@@ -40,6 +40,8 @@ def test_the_package_keeps_every_contract() -> None:
         ("live", "from pyspark.sql import SparkSession", "Spark stays in the pipeline BROKEN"),
         ("routing", "from tidings import broker", "downwards only BROKEN"),
         ("routing", "from tidings import scheduling", "downwards only BROKEN"),
+        ("linking", "from tidings import routing", "downwards only BROKEN"),
+        ("linking", "import time", "the pure rooms BROKEN"),
     ],
 )
 def test_a_planted_import_breaks_its_contract(

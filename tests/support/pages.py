@@ -28,13 +28,14 @@ def commands(page: Path) -> list[str]:
     return [line for line in found if line]
 
 
-def package_with_strategy(page: Path, folder: Path) -> Path:
-    """A copy of the package in which a reader has followed the page; what PYTHONPATH names."""
+def package_with(page: Path, folder: Path, file: str) -> Path:
+    """A copy of the package in which a reader has followed a page that tells of one new file and of
+    one line for the registry of its room; what PYTHONPATH names."""
     source, compiled = ROOT / "src" / "tidings", shutil.ignore_patterns("__pycache__")
     shutil.copytree(source, folder / "tidings", ignore=compiled)
     module, line = python_blocks(page)
-    routing = folder / "tidings" / "routing"
-    (routing / "second_chance.py").write_text(module)
-    registry = routing / "__init__.py"
+    place = folder / "tidings" / file
+    place.write_text(module)
+    registry = place.with_name("__init__.py")
     registry.write_text(registry.read_text() + "\n" + line)
     return folder

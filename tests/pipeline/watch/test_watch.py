@@ -24,7 +24,7 @@ from tidings.core.trace import Delivered, Published, Row
 from tidings.pipeline.transforms.windows import Window
 from tidings.pipeline.watch.job import Watch, finished_windows
 from tidings.pipeline.watch.violations import ViolationPublisher
-from tidings.pipeline.watch.wishes import Wishes
+from tidings.pipeline.watch.wishes import LatestWishes
 from tidings.traces.files import parquet_files
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
@@ -142,7 +142,7 @@ def test_a_bad_file_of_subscriptions_is_counted_and_one_that_is_gone_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warnings: list[str] = []
-    wishes = Wishes(
+    wishes = LatestWishes(
         write_tables(tmp_path, tables_of({"r": [a_wish("b2/x:t", 0.5)]})), warnings.append
     )
     (tmp_path / "subscribed" / "bad.parquet").write_text("no rows")

@@ -36,7 +36,7 @@ from tidings.files.folders import held_alone, replaced
 from tidings.pipeline.transforms.windows import DURATIONS, Timing, Window, gathered, judged
 from tidings.pipeline.watch.admission import NO_RUN, Admissions
 from tidings.pipeline.watch.waiting_files import ROW_SCHEMA
-from tidings.pipeline.watch.wishes import Wishes
+from tidings.pipeline.watch.wishes import LatestWishes
 
 BATCH_ROWS = 400_000  # admitted at once, when there is a backlog
 LOOK_EVERY_S = 1.0
@@ -82,7 +82,7 @@ class Watch:
         with ExitStack() as held:
             held.enter_context(held_alone(checkpoint / LOCK, _busy(checkpoint)))
             _agree(checkpoint / "watch.json", timing)
-            self._wishes = Wishes(traces, warn)
+            self._wishes = LatestWishes(traces, warn)
             self._admissions = Admissions(traces, checkpoint / ADMITTED_FOLDER, warn)
             self._query, self._counted = self._started(spark.newSession(), checkpoint), -1
             self._held = held.pop_all()

@@ -25,7 +25,7 @@ COLUMNS = ("run", "subscription", "recorded_at", "deadline_s", "active")
 Deadline = tuple[str, str, float]  # run, subscription, seconds
 
 
-class Wishes:
+class LatestWishes:
     """The subscriptions of a trace folder."""
 
     def __init__(self, traces: Path, warn: Callable[[str], None]) -> None:
