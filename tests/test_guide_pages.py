@@ -12,6 +12,7 @@ from support.pages import ROOT, toml_blocks
 
 from tidings.broker.settings import Settings
 from tidings.core.policy import Policy
+from tidings.linking.options import LinkingOptions
 from tidings.live.config import parse
 from tidings.routing.options import DcrdOptions, HarmonyOptions
 from tidings.scenarios.overlay import GENERATORS
@@ -26,6 +27,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[broker.dcrd]": DcrdOptions,
     "[broker.harmony]": HarmonyOptions,
     "[broker.benefit]": BenefitOptions,
+    "[broker.linker]": LinkingOptions,
     "[[policy]]": Policy,
     "[workload]": scenario.Workload,
     "[workload.content]": scenario.Content,
@@ -39,7 +41,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "[live]": scenario.Live,
 } | {f'kind = "{kind}"': parameters for kind, parameters in GENERATORS.items()}
 NOT_IN_ITS_TABLE = {  # but in one of their own
-    *("policies", "dcrd", "harmony", "benefit"),
+    *("policies", "dcrd", "harmony", "benefit", "linker"),
     *("content", "publisher", "subscriber", "schedule", "slots", "absence"),
 }
 

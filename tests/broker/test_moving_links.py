@@ -11,6 +11,7 @@ from support.builders import DELAY_S, Net, a_message, rows
 from support.traces_of import mentions
 
 from tidings.broker.broker import Broker
+from tidings.broker.control.linkage import Whereabouts
 from tidings.broker.frames import Ack, Links
 from tidings.broker.settings import Settings
 from tidings.core.links.estimates import LinkEstimate
@@ -31,7 +32,7 @@ def a_stranger(name: str, incarnation: int = 1, **changes: Any) -> Broker:
         "late_takers_s": 0.5,
     }
     settings = Settings(**(wanted | changes)).checked("test")
-    return Broker(name, settings, {}, incarnation, moves=True)
+    return Broker(name, settings, {}, incarnation, whereabouts=Whereabouts())
 
 
 def strangers(*names: str, **changes: Any) -> Net:
@@ -225,7 +226,7 @@ def restart(
         if name in (a, b):
             net.disconnect(a, b)
     old = net.brokers[name]
-    new = Broker(name, old.settings, {}, incarnation, moves=True)
+    new = Broker(name, old.settings, {}, incarnation, whereabouts=Whereabouts())
     net.add(new)
     if wished:
         net.subscribe(name)

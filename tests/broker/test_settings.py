@@ -8,6 +8,7 @@ import pytest
 from tidings.broker.settings import Settings
 from tidings.core.contract import Contract, TopicPolicy
 from tidings.core.errors import ConfigError
+from tidings.linking import LINKERS
 from tidings.routing import ROUTERS
 from tidings.routing.options import DcrdOptions, HarmonyOptions
 from tidings.scheduling import POLICIES
@@ -16,6 +17,7 @@ from tidings.scheduling.options import BenefitOptions
 BAD: list[tuple[str, Any, str]] = [
     ("strategy", "magic", ", ".join(sorted(ROUTERS))),
     ("scheduling", "lifo", ", ".join(sorted(POLICIES))),
+    ("linking", "star", ", ".join(sorted(LINKERS))),
     ("transmissions", 0, "int >= 1"),
     ("retry_every_s", 0.0, "float > 0.0"),
     ("waiting_parcels", 0, "int >= 1"),
@@ -64,7 +66,7 @@ def test_a_bad_setting_names_the_file_the_field_the_value_and_what_is_accepted(
 
 def test_every_numeric_setting_is_checked() -> None:
     unchecked = {"estimates", "exhausted", "trace", "policies"}  # types leave nothing to check
-    unchecked |= {"benefit", "dcrd", "harmony"}  # tables of their own
+    unchecked |= {"benefit", "dcrd", "harmony", "linker"}  # tables of their own
     assert {field for field, _, _ in BAD} == set(Settings.__struct_fields__) - unchecked
 
 

@@ -29,6 +29,7 @@ from typing import assert_never
 
 from tidings.broker.control.incarnation import OwnIncarnation
 from tidings.broker.control.interests import Wanted
+from tidings.broker.control.linkage import Whereabouts
 from tidings.broker.control.upkeep import Upkeep
 from tidings.broker.custody import Custody
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Store, Warn
@@ -78,33 +79,29 @@ class Broker:
         incarnation: int = 1,
         foresight: Foresight | None = None,
         life: str = "",
-        moves: bool = False,
+        whereabouts: Whereabouts | None = None,
     ) -> None:
         """`neighbours` are those this broker always has or awaits links to, with what is known of
         them; `incarnation` should grow with every restart under the same name, or the broker is
         heard only after it has outbid the highest that others know; `foresight` is for strategies
         that only a simulator can run; `life` is drawn at random where an incarnation may come
-        again; `moves` says that links to other neighbours may come up."""
+        again; with `whereabouts`, links to other neighbours may come up."""
         self.name = name
         self.settings = settings
         self.message_ids = MessageIds(name, incarnation, life)
         self._view = View(name)
         self._strategies = Strategies(settings, foresight)
-        self._moves, self._lasting = moves, frozenset(neighbours)
-        self._links = {
-            neighbour: self._link_end(neighbour, start)
-            for neighbour, start in sorted(neighbours.items())
-        }
+        self._moves, self._lasting = whereabouts is not None, frozenset(neighbours)
+        self._links = {near: self._link_end(near, neighbours[near]) for near in sorted(neighbours)}
         self._transmitter = Transmitter(name, settings, self._links, incarnation)
         # Neighbours for whom so much waits that publishers should be slowed; mostly none. What they
         # say is taken all the same, until a queue is full.
         self.crowded: Mapping[str, None] = self._transmitter.crowded
-        self._custody = Custody(name, settings, self._links, self._transmitter.crowded, moves)
+        self._custody = Custody(name, settings, self._links, self._transmitter.crowded, self._moves)
         self._waiting, self._late_takers = self._custody.waiting, self._custody.late_takers
+        parts = (self._transmitter, self._strategies, self._waiting)
         own = OwnIncarnation(incarnation, self.message_ids)
-        self._upkeep = Upkeep(
-            self._view, settings, self._transmitter, self._strategies, self._waiting, own, moves
-        )
+        self._upkeep = Upkeep(self._view, settings, *parts, own, whereabouts)
         self._exchange = self._upkeep.exchange
         self._interests = self._exchange.interests
         self._delivered = Memory(settings.remember_s)
@@ -239,6 +236,11 @@ class Broker:
             self._upkeep.part(link, now, effects)
         return effects
 
+    def link_refused(self, neighbour: str, now: float) -> list[Effect]:
+        """A link that was to be opened cannot be: it is tried again after a while."""
+        self._upkeep.refused(neighbour, now)
+        return []
+
     def link_ready(self, neighbour: str, room_bytes: float, now: float) -> list[Effect]:
         """The link can take this many bytes from now on; the last parcel may overshoot."""
         link = self._links.get(neighbour)
@@ -292,6 +294,12 @@ class Broker:
             for parcel in self._custody.given_out(self._interests, now, effects):
                 self._forward(parcel, now, effects)
         self._custody.mind_memory()
+        return effects
+
+    def leave(self, now: float) -> list[Effect]:
+        """This broker is going to end: the others shall look for no links to it."""
+        effects: list[Effect] = []
+        self._exchange.farewell(now, effects)
         return effects
 
     def close(self, now: float) -> list[Effect]:

@@ -57,6 +57,22 @@ class Forget(Value, frozen=True):
 
 
 @final
+class Open(Value, frozen=True):
+    """Make a link to a broker: `link_up` says that it is there, `link_refused` that it cannot be.
+    The address is the one that broker tells of itself; empty: the world knows it."""
+
+    neighbour: str
+    address: str
+
+
+@final
+class Close(Value, frozen=True):
+    """End a link; `link_down` says that it is gone."""
+
+    neighbour: str
+
+
+@final
 class Warn(Value, frozen=True):
     """Tell whoever runs this broker. What it is about stands before the first colon, and may come
     again."""
@@ -64,4 +80,4 @@ class Warn(Value, frozen=True):
     text: str
 
 
-Effect = Send | Deliver | Record | Store | Forget | Warn
+Effect = Send | Deliver | Record | Store | Forget | Open | Close | Warn

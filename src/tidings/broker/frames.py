@@ -93,6 +93,7 @@ class Links(Struct, frozen=True, array_like=True, tag="L"):
     version: Whole
     links: tuple[tuple[str, LinkEstimate], ...]
     age_s: float = 0.0  # when it was put on the link
+    address: str = ""  # where `origin` takes links, as host:port; empty: it does not say
 
 
 @final

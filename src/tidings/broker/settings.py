@@ -12,6 +12,8 @@ from tidings.core.document import convert
 from tidings.core.errors import ConfigError, one_of
 from tidings.core.ranges import Count, NotNegative, Positive, Weight
 from tidings.core.trace import Level
+from tidings.linking import LINKERS
+from tidings.linking.options import LinkingOptions
 from tidings.routing import ROUTERS
 from tidings.routing.options import DcrdOptions, HarmonyOptions
 from tidings.scheduling import POLICIES
@@ -21,6 +23,7 @@ from tidings.scheduling.options import BenefitOptions
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str = "d-tree"  # name in ROUTERS, for messages whose contract names none
     scheduling: str = "fifo"  # name in POLICIES, for messages whose contract names none
+    linking: str = "configured"  # name in LINKERS: whom to be linked with
 
     transmissions: Count = 1  # m: times a parcel is sent to one neighbour before it is given up
     ack_timer: Positive = 2.0  # timeout in expected link delays (pinned estimates): there and back
@@ -56,12 +59,16 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     dcrd: DcrdOptions = DcrdOptions()
     harmony: HarmonyOptions = HarmonyOptions()
     benefit: BenefitOptions = BenefitOptions()
+    linker: LinkingOptions = LinkingOptions()
     policies: tuple[TopicPolicy, ...] = ()
 
     def checked(self, source: str) -> Settings:
         """Itself, if a broker can run with it, also when no document was read to make it."""
         convert({"broker": to_builtins(replace(self, policies=()))}, _Document, source)
         _check_names("broker", self, source)
+        if self.linking not in LINKERS:
+            accepted = one_of(sorted(LINKERS), self.linking)
+            raise ConfigError(source, "broker.linking", self.linking, accepted)
         for policy in self.policies:
             policy.contract.checked(f"{source}: policy {policy.topic}")
             _check_names("policy", policy.contract, source)

@@ -21,7 +21,7 @@ from math import inf
 from typing import assert_never
 
 from tidings.broker.broker import Broker
-from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
+from tidings.broker.effects import Close, Deliver, Effect, Forget, Open, Record, Send, Store, Warn
 from tidings.core.trace import Dropped, LinkChanged, Row
 from tidings.live.clock import TIMER_GRAIN_S, Clock
 from tidings.live.links.wire import Wire
@@ -74,6 +74,8 @@ class Driver:
         self._store, self._fail, self.failed = store, fail, False
         self.warnings = RateLimitedWarnings(logging.getLogger("tidings.broker"), clock)
         self.link_changed: Callable[[str, bool], None] = lambda neighbour, up: None
+        self.open_link: Callable[[str, str], None] = lambda neighbour, address: None
+        self.close_link: Callable[[str], None] = lambda neighbour: None
         self.silent: set[str] = set()  # neighbours that are connected and say nothing; mostly none
         self.round = Round(self._settle)
         self._dirty: list[Wire] = []
@@ -104,6 +106,10 @@ class Driver:
                 self._store.keep(effect.parcel, now)
             elif type(effect) is Forget:
                 self._store.forget(effect.message, effect.destinations)
+            elif type(effect) is Open:
+                self.open_link(effect.neighbour, effect.address)
+            elif type(effect) is Close:
+                self.close_link(effect.neighbour)
             elif type(effect) is Warn:
                 self.warnings.warn(effect.text)
             else:

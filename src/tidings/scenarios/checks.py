@@ -118,6 +118,9 @@ def _dynamics(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
         yield "dynamics.delay_ms", dynamics.delay_ms, "[low, high] with low <= high"
     if dynamics.degree >= brokers:
         yield "dynamics.degree", dynamics.degree, f"fewer than the {brokers} brokers"
+    if scenario.links_itself and dynamics.break_every_s < inf:
+        accepted = f"inf, as with broker.linking = {scenario.broker.linking!r} brokers choose links"
+        yield "dynamics.break_every_s", dynamics.break_every_s, accepted
     if scenario.run.seconds / dynamics.break_every_s > MOST_BREAKS:
         accepted = f"so seldom that a run has at most {MOST_BREAKS:,} of them"
         yield "dynamics.break_every_s", dynamics.break_every_s, accepted

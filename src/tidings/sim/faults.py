@@ -77,6 +77,9 @@ def _departures(
             gone.setdefault(broker, []).append(interval)
             if draws.uniform(0.0, 1.0, "crashes", broker, number) >= dynamics.crash_share:
                 leaving.setdefault(broker, []).append(interval[0])
+    if dynamics.join_every_s:
+        for place, broker in enumerate(overlay.brokers[1:], start=1):
+            gone.setdefault(broker, []).append((0.0, place * dynamics.join_every_s))
     for absence in dynamics.absence:
         gone.setdefault(absence.broker, []).append((absence.from_s, absence.to_s))
         if absence.leaves:

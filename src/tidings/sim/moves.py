@@ -48,7 +48,7 @@ def draw_moves(
     scenario: Scenario, overlay: Topology, absences: Mapping[str, tuple[Interval, ...]]
 ) -> tuple[Move, ...]:
     """All moves of a run, in the order of time; `absences` say when which brokers are gone."""
-    if not scenario.dynamics.moves:
+    if scenario.links_itself or not scenario.dynamics.moves:
         return ()
     graph = _MovingGraph(scenario, overlay)
     end_at = scenario.run.start_s + scenario.run.seconds + scenario.run.drain_s

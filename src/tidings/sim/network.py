@@ -37,22 +37,40 @@ def conditions(
     scenario: Scenario, overlay: Topology, courses: LinkCourses, outages: Outages
 ) -> dict[tuple[str, str], Conditions]:
     """The conditions of each link, by its two ends in the overlay's order."""
-    found = {}
-    for link in overlay.links:
-        truth = _long_run(scenario, courses, link.a, link.b)
-        found[link.a, link.b] = Conditions(
-            delay_s=link.start_delay_s,
-            loss_ratio=truth.loss_ratio,
-            rate_bytes_per_s=truth.rate_kbit_per_s * 1000 / 8,
-            failure_probability=truth.failure_probability,
-            failure_epoch_s=scenario.links.failure_epoch_s,
-            outages=outages.links[link.a, link.b],
-            delay_steps=_slowed(scenario, link, outages) or link.delay_steps,
-            repeat_s=link.repeat_s,
-            s_per_byte=truth.drawn_s_per_byte,
-            deviation_s_per_byte=truth.deviation_s_per_byte,
-        )
-    return found
+    return {(link.a, link.b): condition(scenario, courses, outages, link) for link in overlay.links}
+
+
+def condition(scenario: Scenario, courses: LinkCourses, outages: Outages, link: Link) -> Conditions:
+    """The conditions of one link."""
+    truth = _long_run(scenario, courses, link.a, link.b)
+    return Conditions(
+        delay_s=link.start_delay_s,
+        loss_ratio=truth.loss_ratio,
+        rate_bytes_per_s=truth.rate_kbit_per_s * 1000 / 8,
+        failure_probability=truth.failure_probability,
+        failure_epoch_s=scenario.links.failure_epoch_s,
+        outages=outages.links.get((link.a, link.b), ()),
+        delay_steps=_slowed(scenario, link, outages) or link.delay_steps,
+        repeat_s=link.repeat_s,
+        s_per_byte=truth.drawn_s_per_byte,
+        deviation_s_per_byte=truth.deviation_s_per_byte,
+    )
+
+
+def estimate(
+    scenario: Scenario, courses: LinkCourses, a: str, b: str, delay_s: float
+) -> LinkEstimate | None:
+    """What a broker is told of one link before it measures; None: nothing."""
+    if scenario.broker.estimates == "measured" and not scenario.links.model:
+        return None
+    truth = _long_run(scenario, courses, a, b)
+    return LinkEstimate(
+        delay_s + scenario.links.processing_s,
+        truth.arrives,
+        truth.s_per_byte,
+        truth.deviation_s_per_byte,
+        truth.works,
+    )
 
 
 def estimates(
@@ -61,19 +79,8 @@ def estimates(
     """What a broker is told of its links before it starts: the long-run truth (mean delay and
     processing, delivery over losses and failures, time per byte), or what was learned of it; if it
     is to measure and there is no model, nothing."""
-    if scenario.broker.estimates == "measured" and not scenario.links.model:
-        return dict.fromkeys(overlay.neighbours(broker))
-    known: dict[str, LinkEstimate | None] = {}
-    for neighbour, delay_s in overlay.delays[broker].items():
-        truth = _long_run(scenario, courses, broker, neighbour)
-        known[neighbour] = LinkEstimate(
-            delay_s + scenario.links.processing_s,
-            truth.arrives,
-            truth.s_per_byte,
-            truth.deviation_s_per_byte,
-            truth.works,
-        )
-    return known
+    near = overlay.delays[broker].items()
+    return {other: estimate(scenario, courses, broker, other, delay_s) for other, delay_s in near}
 
 
 def _long_run(scenario: Scenario, courses: LinkCourses, a: str, b: str) -> _LongRun:
@@ -98,7 +105,7 @@ def _slowed(scenario: Scenario, link: Link, outages: Outages) -> tuple[tuple[flo
     slow_ms = scenario.faults.slots.delay_ms
     if slow_ms is None:
         return ()
-    slots = outages.slow[link.a, link.b]
+    slots = outages.slow.get((link.a, link.b), ())
     return tuple(
         step for start, end in slots for step in ((start, slow_ms / 1000), (end, link.delay_s))
     )

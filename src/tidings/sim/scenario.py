@@ -207,11 +207,14 @@ class Dynamics(_Table, frozen=True):
     absence_s: Positive = 30.0  # mean, exponential
     crash_share: Ratio = 1.0  # of departures; the others leave in good order
     absence: tuple[Absence, ...] = ()  # listed ones
+    join_every_s: NotNegative = 0.0  # brokers join one after the other; 0: all are there at first
+    contacts: Count = 2  # members that a broker knows at first, where it looks for links itself
 
     @property
     def moves(self) -> bool:
-        """Do links come and go at all?"""
-        return self.break_every_s < inf or self.departures_per_hour > 0 or bool(self.absence)
+        """Do links or brokers come and go by a schedule?"""
+        members = self.departures_per_hour > 0 or bool(self.absence) or self.join_every_s > 0
+        return self.break_every_s < inf or members
 
 
 class Live(_Table, frozen=True):
@@ -242,6 +245,11 @@ class Scenario(_Table, frozen=True):
 
     def draws(self) -> Draws:
         return Draws(self.run.seed)
+
+    @property
+    def links_itself(self) -> bool:
+        """Do brokers choose their links, rather than the topology and the schedule?"""
+        return self.broker.linking != "configured"
 
     def settings(self) -> Settings:
         """What every broker of this scenario is set to."""

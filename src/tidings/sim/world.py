@@ -12,7 +12,8 @@ from math import inf
 from typing import assert_never
 
 from tidings.broker.broker import Broker
-from tidings.broker.effects import Deliver, Effect, Forget, Record, Send, Store, Warn
+from tidings.broker.control.linkage import Whereabouts
+from tidings.broker.effects import Close, Deliver, Effect, Forget, Open, Record, Send, Store, Warn
 from tidings.broker.frames import Ack, Data, Frame, Probe
 from tidings.core.contract import BEST_EFFORT
 from tidings.core.links.estimates import LinkEstimate
@@ -27,10 +28,12 @@ from tidings.sim.disk import Disk
 from tidings.sim.result import Result
 from tidings.sim.scenario import Speaker
 from tidings.sim.setup import Setup
+from tidings.sim.underlay import Underlay
 from tidings.sim.workload import Publication, publications
 from tidings.traces.recorder import Recorder, Sink
 
 MOST_WARNINGS = 1_000
+UNANSWERED_S = 1.0  # after which a broker that dials gives up
 LEAVING_S = 1.0  # from the moment the clients of a broker go to its end
 
 
@@ -122,7 +125,7 @@ class World:
         self._load, self._outages = setup.load, setup.outages
         self._agenda = Agenda()
         source, remember_s = scenario.source or scenario.run.name, setup.settings.remember_s
-        self._moves = scenario.dynamics.moves
+        self._moves = scenario.dynamics.moves or scenario.links_itself
         self._checker = Checker(source, scenario.run.seed, remember_s, self._moves)
         self._processing_s = scenario.links.processing_s
         self._first_processing_s = scenario.links.first_processing_s
@@ -130,6 +133,7 @@ class World:
         self._hops = self._unpublished = 0
         self._warnings: dict[tuple[str, str], str] = {}  # by broker and what they are about
         self._payloads = {p.payload_bytes: bytes(p.payload_bytes) for p in self._load.publishers}
+        self._underlay = Underlay(setup) if scenario.links_itself else None
         self._known: dict[str, dict[str, LinkEstimate | None]] = {}  # of links, by broker
         self._nodes = {name: _Node(name, self._broker(name, 1)) for name in setup.overlay.brokers}
         self._lay_wires()
@@ -159,14 +163,20 @@ class World:
     # ---- the beginning and the end
 
     def _broker(self, name: str, incarnation: int) -> Broker:
-        setup = self._setup
+        setup, foresight = self._setup, self._crossing_s
+        if self._underlay:
+            there = Whereabouts(tuple(self._underlay.contacts(name)))
+            return Broker(name, setup.settings, {}, incarnation, foresight, whereabouts=there)
         if name not in self._known:
             self._known[name] = setup.estimates(name)
-        moves = self._moves  # then a broker meets its neighbours as their links come up
-        known = {} if moves else self._known[name]
-        return Broker(name, setup.settings, known, incarnation, self._crossing_s, moves=moves)
+        if self._moves:  # a broker meets its neighbours as their links come up
+            there = Whereabouts()
+            return Broker(name, setup.settings, {}, incarnation, foresight, whereabouts=there)
+        return Broker(name, setup.settings, self._known[name], incarnation, foresight)
 
     def _lay_wires(self) -> None:
+        if self._underlay:
+            return  # brokers will ask for links
         draws, overlay = self._scenario.draws(), self._setup.overlay
         for (a, b), link in self._setup.conditions.items():
             there = b in overlay.delays[a]
@@ -202,6 +212,7 @@ class World:
                     self._link_up(node, neighbour, None, 0.0)
             if node.alive:
                 self._subscribe_clients(node, 0.0)
+                self._carry_out(node, [], 0.0)  # it may have something to do by itself
         for index, publisher in enumerate(self._load.publishers):
             self._schedule(publisher, publications(self._scenario, index, publisher), 0.0)
 
@@ -309,7 +320,10 @@ class World:
         for wire in node.wires.values():
             if wire.up:
                 at = now + wire.weather.delay_at(now)
-                self._agenda.add(at, FAULT, self._link_down, wire.receiver, node.name)
+                if self._underlay:
+                    self._agenda.add(at, FAULT, self._cut, wire.receiver.name, node.name)
+                else:
+                    self._agenda.add(at, FAULT, self._link_down, wire.receiver, node.name)
 
     def _restart(self, node: _Node, _: object, __: object, now: float) -> None:
         """It comes back with nothing but its configuration, and its clients return."""
@@ -328,7 +342,10 @@ class World:
     def _link_up(self, node: _Node, neighbour: str, _: object, now: float) -> None:
         wire = node.wires[neighbour]
         if node.alive and wire.receiver.alive and wire.up:
-            known = self._known[node.name][neighbour]
+            if self._underlay:
+                known = self._underlay.estimate(node.name, neighbour)
+            else:
+                known = self._known[node.name][neighbour]
             self._carry_out(node, node.broker.link_up(neighbour, now, known), now)
             self._ready(node, neighbour, None, now)
 
@@ -348,6 +365,41 @@ class World:
             gone.up = False  # for all that is still on its way over it
             node.wires[other] = _Wire(gone.receiver, gone.weather, up=False)
 
+    def _open(self, node: _Node, neighbour: str, now: float) -> None:
+        """A broker dials another one: a handshake, or nobody answers."""
+        assert self._underlay, "only linkers other than `configured` ask for links"
+        other = self._nodes.get(neighbour)
+        wire = node.wires.get(neighbour)
+        if wire is None and other is not None:
+            wire = self._lay_wire(node, other)
+        if wire is None or not wire.receiver.alive or wire.weather.dark(now):
+            self._agenda.add(now + UNANSWERED_S, FAULT, self._refuse, node, neighbour)
+        else:
+            at = now + 2 * wire.weather.delay_at(now)
+            self._agenda.add(at, FAULT, self._opened, node, neighbour)
+
+    def _lay_wire(self, node: _Node, other: _Node) -> _Wire:
+        """Between two that were never linked, in both directions."""
+        assert self._underlay
+        draws = self._scenario.draws()
+        conditions = self._underlay.conditions(node.name, other.name)
+        for one, receiver in ((node, other), (other, node)):
+            weather = LinkWeather(one.name, receiver.name, conditions, draws)
+            one.wires[receiver.name] = _Wire(receiver, weather, up=False)
+        return node.wires[other.name]
+
+    def _opened(self, node: _Node, neighbour: str, _: object, now: float) -> None:
+        """The handshake is done, unless one of the two has died; both may have dialled."""
+        wire = node.wires[neighbour]
+        if not wire.receiver.alive or not node.alive:
+            self._refuse(node, neighbour, None, now)
+        elif not wire.up:
+            self._join(node.name, neighbour, None, now)
+
+    def _refuse(self, node: _Node, neighbour: str, _: object, now: float) -> None:
+        if node.alive:
+            self._carry_out(node, node.broker.link_refused(neighbour, now), now)
+
     def _join(self, a: str, b: str, _: object, now: float) -> None:
         """A link appears."""
         for one, other in ((a, b), (b, a)):
@@ -360,6 +412,13 @@ class World:
         for subscription in self._load.subscriptions:
             if subscription.broker == node.name and node.alive:
                 self._carry_out(node, node.broker.unsubscribe(subscription.id, now), now)
+        if node.alive:
+            at = now + LEAVING_S / 2  # what its clients took back has been told by then
+            self._agenda.add(at, FAULT, self._say_farewell, node)
+
+    def _say_farewell(self, node: _Node, _: object, __: object, now: float) -> None:
+        if node.alive:
+            self._carry_out(node, node.broker.leave(now), now)
 
     def _subscribe_clients(self, node: _Node, now: float) -> None:
         for subscription in self._load.subscriptions:
@@ -381,6 +440,10 @@ class World:
                 self._checker.stored(effect.parcel.message.id)
             elif type(effect) is Forget:
                 node.disk.forget(effect.message, effect.destinations)
+            elif type(effect) is Open:
+                self._open(node, effect.neighbour, now)
+            elif type(effect) is Close:
+                self._agenda.add(now, FAULT, self._cut, node.name, effect.neighbour)
             elif type(effect) is Warn:
                 about = (node.name, effect.text.partition(":")[0])
                 if len(self._warnings) < MOST_WARNINGS:

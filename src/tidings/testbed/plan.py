@@ -94,6 +94,9 @@ def _check_dynamics(scenario: Scenario) -> None:
     if scenario.dynamics.moves:
         accepted = "a table without moves; links come and go in `tidings simulate` only"
         raise ConfigError(scenario.source, "dynamics", "links that come and go", accepted)
+    if scenario.links_itself:
+        accepted = "configured; other linkers run in `tidings simulate`, and in brokers that join"
+        raise ConfigError(scenario.source, "broker.linking", scenario.broker.linking, accepted)
 
 
 def _check_host(scenario: Scenario) -> None:

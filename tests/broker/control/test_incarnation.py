@@ -63,7 +63,7 @@ def restarted(net: Net, name: str, incarnation: int, away_s: float = 0.0) -> Non
 def known_incarnations(net: Net, origin: str) -> set[int]:
     """By which numbers the broker is known, by its interests and its links, to all."""
     exchanges = [broker._exchange for broker in net.brokers.values()]
-    links = {e._link_state._newest[origin].frame.incarnation for e in exchanges}
+    links = {e.link_state._newest[origin].frame.incarnation for e in exchanges}
     return links | {e.interests._origins[origin].incarnation for e in exchanges}
 
 
@@ -127,7 +127,7 @@ def test_its_links_are_heard(incarnation: int) -> None:
     net.disconnect("b3", "b1")  # a change: what it had said before is true no more
     net.run(1.0)
     for broker in net.brokers.values():
-        assert sorted(broker._exchange._link_state._used["b3"].links) == ["b2"]
+        assert sorted(broker._exchange.link_state._used["b3"].links) == ["b2"]
 
 
 def test_it_outbids_once_and_then_the_overlay_is_quiet() -> None:
@@ -195,7 +195,7 @@ def test_gossip_is_believed_though_its_numbers_are_lower_than_before() -> None:
     before = gossip_heard(net.brokers["b1"], "b2", about="b3")
     restarted(net, "b2", 2, away_s=100.0)
     net.run(5.0)
-    newest = net.brokers["b1"]._exchange._link_state._newest["b2"]
+    newest = net.brokers["b1"]._exchange.link_state._newest["b2"]
     assert newest.frame.incarnation == 2
     assert gossip_heard(net.brokers["b1"], "b2", about="b3") != before
 

@@ -14,6 +14,7 @@ from tidings.broker.control.incarnation import OwnIncarnation
 from tidings.broker.control.interest_parts import joined, split
 from tidings.broker.control.interests import InterestTable, News
 from tidings.broker.control.link_state import LinkState, aged, nonsense
+from tidings.broker.control.linkage import Whereabouts
 from tidings.broker.control.unheard import Unheard
 from tidings.broker.effects import Effect, Warn
 from tidings.broker.frames import (
@@ -48,21 +49,22 @@ class Exchange:
         waiting: WaitingRoom,
         incarnation: OwnIncarnation,
         plan: Callable[[], None],
-        moves: bool = False,
+        whereabouts: Whereabouts | None,
     ) -> None:
-        """`plan()` is called whenever `next_at` has another answer; `moves`: strangers may become
-        neighbours, so that it is no nonsense if others say they have links to us."""
-        self._moves = moves
+        """`plan()` is called whenever `next_at` has another answer."""
+        # Where strangers may become neighbours, it is no nonsense if they say they have links here.
+        self._moves = whereabouts is not None
+        address = whereabouts.address if whereabouts else ""
         self.interests = InterestTable(view.me, incarnation.number)
         self._view, self._batch_s, self._plan = view, settings.batch_s, plan
         self._transmitter, self._links = transmitter, transmitter.links
         self._strategies, self._waiting = strategies, waiting
         lifetime_s = settings.report_lifetime_s if settings.estimates == "measured" else inf
         change, self._own = settings.advertise_change, incarnation
-        self._link_state = LinkState(view, incarnation.number, change, lifetime_s)
-        self._link_state.neighbours_changed((), tuple(self._links))
+        self.link_state = LinkState(view, incarnation.number, change, lifetime_s, address)
+        self.link_state.neighbours_changed((), tuple(self._links))
         unheard_s = settings.unheard_s
-        self._unheard = Unheard(self.interests, self._link_state, lifetime_s, unheard_s)
+        self._unheard = Unheard(self.interests, self.link_state, lifetime_s, unheard_s)
         self._share_at = inf
         self._insist = False  # on the next report of our links, however small the change
         self._insisted_at = -inf
@@ -89,12 +91,12 @@ class Exchange:
 
     def _hear_links(self, link: LinkEnd, frame: Links, now: float, effects: list[Effect]) -> None:
         me, origin = self._view.me, frame.origin
-        if self._link_state.is_former(frame):
+        if self.link_state.is_former(frame):
             self._outbid(frame, now, effects)
             return
         before, report = self._view.links.get(origin, {}), aged(frame, link.delay_s)
-        if not self._link_state.apply(report, now):
-            later = self._link_state.later_life(frame, now)
+        if not self.link_state.apply(report, now):
+            later = self.link_state.later_life(frame, now)
             if later and origin == link.neighbour:  # so that it goes above what is remembered here
                 self._transmitter.tell(link, later, now, effects)
             return
@@ -160,12 +162,12 @@ class Exchange:
 
     def serve(self, now: float) -> None:
         """Somebody subscribes here."""
-        self._link_state.serve()
+        self.link_state.serve()
         self.share_soon(now)
 
     def neighbours_changed(self, now: float) -> None:
         """A link went up or down."""
-        self._link_state.neighbours_changed(
+        self.link_state.neighbours_changed(
             tuple(neighbour for neighbour, link in self._links.items() if link.up),
             tuple(neighbour for neighbour, link in self._links.items() if not link.up),
         )
@@ -173,7 +175,7 @@ class Exchange:
 
     def introduce(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
         """Tell a neighbour all that is known: it may have missed any of it."""
-        for links in self._link_state.all(now):
+        for links in self.link_state.all(now):
             self._transmitter.tell(link, links, now, effects)
         for origin in self.interests.origins():
             self._tell_interests(link, origin, now, effects)
@@ -181,23 +183,28 @@ class Exchange:
             if news := router.introduction(self._view):
                 self._transmitter.tell(link, Gossip(0, name, news), now, effects)
 
+    def farewell(self, now: float, effects: list[Effect]) -> None:
+        """This broker leaves: nobody shall look for it any more."""
+        if links := self.link_state.advertise({}, now, insist=True):
+            self._spread(links, "", now, effects)
+
     def next_at(self) -> float:
         """When something is to be told, or to be forgotten."""
-        link_state = self._link_state
+        link_state = self.link_state
         share_at = min(self._share_at, self._own.rises_at)
         forget_at = min(link_state.expires_at, self._unheard.due_at)
         return min(share_at, link_state.renew_at(), forget_at)
 
     def catch_up(self, advertise: bool, now: float, effects: list[Effect]) -> None:
         """Forget what is too old, and tell what is due; `advertise`: it is time for our links."""
-        for origin in self._link_state.expire(now):
+        for origin in self.link_state.expire(now):
             self._unheard.gone(origin, now)
         self._unheard.forget(now)
         if self._own.rises_at <= now:
             incarnation, self._share_at = self._own.rise(now), now
             self.interests.begin_anew(incarnation)
-            self._link_state.begin_anew(incarnation)
-        if advertise or min(self._share_at, self._link_state.renew_at()) <= now:
+            self.link_state.begin_anew(incarnation)
+        if advertise or min(self._share_at, self.link_state.renew_at()) <= now:
             self._share(now, effects)
 
     def _share(self, now: float, effects: list[Effect]) -> None:
@@ -205,7 +212,7 @@ class Exchange:
         self._share_at = inf
         told = ((n, link.told(self._insist)) for n, link in self._links.items() if link.up)
         estimates = {neighbour: estimate for neighbour, estimate in told if estimate}
-        links = self._link_state.advertise(estimates, now, self._insist)
+        links = self.link_state.advertise(estimates, now, self._insist)
         if self._insist:
             self._insist, self._insisted_at = False, now
         if links is not None:

@@ -42,7 +42,15 @@ class Report(Value, frozen=True):
 class LinkState:
     """The newest report of each broker, and the view that follows from them."""
 
-    def __init__(self, view: View, incarnation: int, change: float, lifetime_s: float) -> None:
+    def __init__(
+        self,
+        view: View,
+        incarnation: int,
+        change: float,
+        lifetime_s: float,
+        address: str = "",
+    ) -> None:
+        self._address = address  # of this broker, as it tells it
         self._me, self._incarnation, self._change = view.me, incarnation, change
         self._lifetime_s = lifetime_s
         self._newest: dict[str, Report] = {}  # also what is too old to be used, to know it again
@@ -67,7 +75,8 @@ class LinkState:
                     return None
                 mine = advertised
         version = old.frame.version + 1 if old else 1
-        frame = Links(0, self._me, self._incarnation, version, tuple(sorted(mine.items())))
+        told = tuple(sorted(mine.items()))
+        frame = Links(0, self._me, self._incarnation, version, told, 0.0, self._address)
         self._take(Report(frame, mine, now, frozenset(mine)))
         return frame
 
@@ -134,6 +143,20 @@ class LinkState:
         others = [report for origin, report in self._newest.items() if origin != self._me]
         self.expires_at = min([self._ends_at(report) for report in others], default=inf)
         return forgotten
+
+    def members(self) -> dict[str, int]:
+        """The other brokers that report links, each with its incarnation; one that leaves says
+        that it has none."""
+        return {
+            origin: report.frame.incarnation
+            for origin, report in self._used.items()
+            if origin != self._me and report.frame.links
+        }
+
+    def address(self, origin: str) -> str:
+        """Where a broker takes links, if it has said so."""
+        report = self._newest.get(origin)
+        return report.frame.address if report else ""
 
     def knows(self, origin: str) -> bool:
         """Has the broker been heard of lately, or is it this one?"""
@@ -211,6 +234,7 @@ def aged(links: Links, more_s: float) -> Links:
         links.version,
         links.links,
         links.age_s + max(0.0, more_s),
+        links.address,
     )
 
 

@@ -12,6 +12,7 @@ from math import floor, inf, nan
 
 from tidings.broker.control.exchange import Exchange
 from tidings.broker.control.incarnation import OwnIncarnation
+from tidings.broker.control.linkage import Linkage, Whereabouts
 from tidings.broker.control.monitor import Monitor
 from tidings.broker.control.silence import QUESTION, Silences
 from tidings.broker.effects import Effect, Record
@@ -40,11 +41,20 @@ class Upkeep:
         strategies: Strategies,
         waiting: WaitingRoom,
         incarnation: OwnIncarnation,
-        moves: bool = False,
+        whereabouts: Whereabouts | None,
     ) -> None:
         self.exchange = Exchange(
-            view, settings, transmitter, strategies, waiting, incarnation, self._plan, moves
+            view,
+            settings,
+            transmitter,
+            strategies,
+            waiting,
+            incarnation,
+            self._plan,
+            whereabouts,
         )
+        seeds = whereabouts.seeds if whereabouts else ()
+        self._linkage = Linkage(settings, tuple(transmitter.links), seeds, view)
         self.due_at = inf  # when there are chores
         self._me, self._settings, self._waiting = view.me, settings, waiting
         self._transmitter, self._links = transmitter, transmitter.links
@@ -58,6 +68,8 @@ class Upkeep:
         self._advertise_at = settings.advertise_every_s if measured else inf
         self._advertised_at = 0.0  # by the clock, whether or not there was something to tell
         self._count_at = COUNT_EVERY_S
+        if settings.linking != "configured":
+            self._plan()  # a broker that looks for links itself waits for nothing
 
     # ---- what links tell of themselves
 
@@ -130,6 +142,7 @@ class Upkeep:
         gone_s = now - self._gone_at.pop(link.neighbour, now)
         link.meter.missed(gone_s / self._settings.probe_every_s)
         self._times_up += 1
+        self._linkage.came_up(link.neighbour, now)
         link.begin(self._times_up, now)
         self._monitor.start(link.neighbour, now)
         self._silences.start(link, now)
@@ -137,6 +150,7 @@ class Upkeep:
         self.exchange.introduce(link, now, effects)
 
     def link_down(self, link: LinkEnd, now: float, effects: list[Effect]) -> None:
+        self._linkage.went_down(link.neighbour, now)
         self._monitor.stop(link.neighbour)
         self._silences.stop(link)
         self._gone_at.setdefault(link.neighbour, now)
@@ -157,6 +171,11 @@ class Upkeep:
             self._waiting.hasten(now)
         self.exchange.neighbours_changed(now)
 
+    def refused(self, neighbour: str, now: float) -> None:
+        """A link that this broker has asked for cannot be made."""
+        self._linkage.refused(neighbour, now)
+        self._plan()
+
     # ---- by the clock
 
     def chores(self, now: float, effects: list[Effect]) -> list[LinkEnd]:
@@ -170,6 +189,7 @@ class Upkeep:
         if self._count_at <= now:
             self._count_at = (floor(now / COUNT_EVERY_S) + 1) * COUNT_EVERY_S
             effects += self.carried(now)
+        self._linkage.look(self.exchange.link_state, now, effects)
         self._plan()
         return suspects
 
@@ -204,4 +224,5 @@ class Upkeep:
 
     def _plan(self) -> None:
         watch_at = min(self._monitor.next_at(), self._silences.next_at())
-        self.due_at = min(self.exchange.next_at(), watch_at, self._advertise_at, self._count_at)
+        exchange_at = min(self.exchange.next_at(), self._linkage.due_at())
+        self.due_at = min(exchange_at, watch_at, self._advertise_at, self._count_at)
