@@ -95,9 +95,12 @@ class MovingOverlay:
         before = set(self.links)  # what wishes are about: nobody knows yet what the others close
         self._tell()
         for member in self.members.values():
-            over = [name for name, until in member.refused.items() if until <= self.now]
-            for name in over:
-                del member.refused[name]
+            here = member.members()
+            member.refused = {
+                name: until
+                for name, until in member.refused.items()
+                if until > self.now and name in here
+            }
             member.wishes = member.linker.wishes(self.known(member.name), self.now)
         for member in self.members.values():
             self._close(member)

@@ -20,7 +20,7 @@ from tidings.sim.scenario import Scenario
 MAX_POINTS = 100_000  # a grid beyond this is a slip: a day of work at a second each
 
 # The tables of a scenario whose fields can be swept; `live` changes no simulation.
-SECTIONS = ("run", "topology", "links", "broker", "workload", "faults")
+SECTIONS = ("run", "topology", "links", "broker", "workload", "faults", "dynamics")
 
 
 class IntegerRange(Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
