@@ -142,7 +142,8 @@ def test_every_study_of_the_project_judges_points_that_it_has(name: str) -> None
     if name.startswith("harmony"):  # five runs; one of them is looked at more closely
         assert len(quick["run.seed"]) <= len(seeds)
         return
-    assert quick["run.seconds"] == (600,)
+    # A second in which links break is as much work as a minute in which they hold.
+    assert quick["run.seconds"] == ((20,) if name == "churn" else (600,))
     if name.startswith("bounded"):  # whose topologies differ much: seeds 1 to 10 are lucky ones
         assert min(len(seeds), len(quick["run.seed"])) >= 30
         return
