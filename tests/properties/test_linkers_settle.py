@@ -124,8 +124,16 @@ def test_the_nearest_equal_brute_force_when_all_have_been_measured(at, happens) 
 @given(at=places, happens=events)
 @example(  # a member that has been refused is forgotten while it waits to be tried again
     at=[(0.0, 0.0)] * len(NAMES),
-    happens=[("join", 0), ("join", 1), ("crash", 1), ("crash", 2)]
-    + [("join", 1), ("join", 0), ("crash", 1), ("crash", 14)],
+    happens=[
+        ("join", 0),
+        ("join", 1),
+        ("crash", 1),
+        ("crash", 2),
+        ("join", 1),
+        ("join", 0),
+        ("crash", 1),
+        ("crash", 14),
+    ],
 )
 def test_what_is_kept_does_not_grow_with_the_members_ever_met(linker, at, happens) -> None:
     moving = moved(linker, OPTIONS, at, happens)

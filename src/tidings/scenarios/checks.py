@@ -16,6 +16,7 @@ from tidings.sim.scenario import Scenario
 
 Faulty = tuple[str, object, str]
 MOST_BREAKS = 1_000_000  # of links in one run: all are drawn before it begins
+MOST_NAPS = 100_000  # of one broker
 
 
 def scenario_faults(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
@@ -124,6 +125,9 @@ def _dynamics(scenario: Scenario, overlay: Topology) -> Iterator[Faulty]:
     if scenario.run.seconds / dynamics.break_every_s > MOST_BREAKS:
         accepted = f"so seldom that a run has at most {MOST_BREAKS:,} of them"
         yield "dynamics.break_every_s", dynamics.break_every_s, accepted
+    if scenario.run.seconds / (dynamics.awake_s + dynamics.asleep_s) > MOST_NAPS:
+        accepted = f"so long that a broker falls asleep at most {MOST_NAPS:,} times in a run"
+        yield "dynamics.awake_s", dynamics.awake_s, accepted
     for i, absence in enumerate(dynamics.absence):
         where = f"dynamics.absence[{i}]"
         yield from _place(f"{where}.broker", absence.broker, overlay)

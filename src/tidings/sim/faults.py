@@ -4,11 +4,13 @@ Drawn outages are a Poisson process per link and per broker with exponential len
 subject, so that every strategy meets the same ones; listed outages, and those of a link's course,
 are added to them. Slots are drawn per link and slot: for all of it the link is down, or slow.
 A broker that departs from a moving overlay is down too, and takes its links with it (`sim.moves`).
+One that sleeps keeps all it has, but its links are silent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from msgspec import Struct
 
@@ -28,6 +30,12 @@ class Outages(Struct, frozen=True):
     # When brokers have departed, and take no place in the overlay.
     absences: dict[str, tuple[Interval, ...]] = {}
     leaving: dict[str, tuple[float, ...]] = {}  # when they do so in good order: they do not crash
+    asleep: dict[str, tuple[Interval, ...]] = {}
+
+    def of_link(self, a: str, b: str) -> tuple[Interval, ...]:
+        """When a link carries nothing: it has failed, or one of its ends is asleep."""
+        failed, ends = self.links.get((a, b), ()), (self.asleep.get(a, ()), self.asleep.get(b, ()))
+        return disjoint((*failed, *ends[0], *ends[1])) if any(ends) else failed
 
 
 def draw_outages(scenario: Scenario, overlay: Topology, courses: LinkCourses) -> Outages:
@@ -60,7 +68,21 @@ def draw_outages(scenario: Scenario, overlay: Topology, courses: LinkCourses) ->
         {ends: () if fails else disjoint(slots) for ends, slots in bad.items()},
         absences,
         leaving,
+        {broker: tuple(_naps(scenario, broker)) for broker in overlay.brokers},
     )
+
+
+def _naps(scenario: Scenario, broker: str) -> Iterator[Interval]:
+    """When a broker sleeps: in turns of the same length, which each begins at its own time
+    (semi-probabilistic routing, section 4.2)."""
+    dynamics, run = scenario.dynamics, scenario.run
+    if dynamics.awake_s == inf or not dynamics.asleep_s:
+        return
+    turn_s = dynamics.awake_s + dynamics.asleep_s
+    at = run.start_s + scenario.draws().uniform(0.0, turn_s, "asleep", broker)
+    while at < run.start_s + run.seconds:
+        yield at, at + dynamics.asleep_s
+        at += turn_s
 
 
 def _departures(

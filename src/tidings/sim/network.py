@@ -49,7 +49,7 @@ def condition(scenario: Scenario, courses: LinkCourses, outages: Outages, link: 
         rate_bytes_per_s=truth.rate_kbit_per_s * 1000 / 8,
         failure_probability=truth.failure_probability,
         failure_epoch_s=scenario.links.failure_epoch_s,
-        outages=outages.links.get((link.a, link.b), ()),
+        outages=outages.of_link(link.a, link.b),
         delay_steps=_slowed(scenario, link, outages) or link.delay_steps,
         repeat_s=link.repeat_s,
         s_per_byte=truth.drawn_s_per_byte,

@@ -207,6 +207,8 @@ class Dynamics(_Table, frozen=True):
     absence_s: Positive = 30.0  # mean, exponential
     crash_share: Ratio = 1.0  # of departures; the others leave in good order
     absence: tuple[Absence, ...] = ()  # listed ones
+    awake_s: Positive = inf  # each broker is awake for so long, then asleep: its links are silent
+    asleep_s: NotNegative = 0.0
     join_every_s: NotNegative = 0.0  # brokers join one after the other; 0: all are there at first
     contacts: Count = 2  # members that a broker knows at first, where it looks for links itself
 
