@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import partial
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 from msgspec import Struct
@@ -47,8 +53,9 @@ def _parts(thing: Any) -> Iterator[Any]:
         yield from (cell.cell_contents for cell in thing.__closure__ or ())
     yield from getattr(thing, "__dict__", {}).values()
     for kind in type(thing).__mro__:
-        for slot in getattr(kind, "__slots__", ()):
-            if isinstance(thing, Struct):
-                continue
+        if isinstance(thing, Struct):
+            continue
+        compiled = [n for n, what in vars(kind).items() if type(what) is GetSetDescriptorType]
+        for slot in (*getattr(kind, "__slots__", ()), *compiled):
             if hasattr(thing, slot):
                 yield getattr(thing, slot)

@@ -107,7 +107,7 @@ class Flows:
             if len(self._reporting) < len(view.links):
                 self._reporting = frozenset(view.links)
             return
-        left, self._reporting = self._reporting - view.links.keys(), frozenset(view.links)
+        left, self._reporting = self._reporting.difference(view.links), frozenset(view.links)
         self._flows.keep(lambda key: key[0] not in left)
         self._begun.keep(lambda key: key[0] not in left)
 
