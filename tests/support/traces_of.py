@@ -53,9 +53,15 @@ def _parts(thing: Any) -> Iterator[Any]:
         yield from (cell.cell_contents for cell in thing.__closure__ or ())
     yield from getattr(thing, "__dict__", {}).values()
     for kind in type(thing).__mro__:
-        if isinstance(thing, Struct):
-            continue
-        compiled = [n for n, what in vars(kind).items() if type(what) is GetSetDescriptorType]
-        for slot in (*getattr(kind, "__slots__", ()), *compiled):
+        for slot in () if isinstance(thing, Struct) else _slots(kind):
             if hasattr(thing, slot):
                 yield getattr(thing, slot)
+
+
+def _slots(kind: type) -> Iterator[str]:
+    """The attributes that instances have by their class; compiled classes do not list them."""
+    yield from getattr(kind, "__slots__", ())
+    if kind.__module__.startswith("tidings."):
+        for name, what in vars(kind).items():
+            if type(what) is GetSetDescriptorType and not name.startswith("__"):
+                yield name
