@@ -47,7 +47,11 @@ MEMORY, DUCKDB_MEMORY = "2g", "12GB"
 CORES = 2
 RUNS = 10
 WANTED = 3  # subscriptions of a message
-SUBSCRIPTIONS = np.array([f"b{n % 20:02}/client{n:03}:topic" for n in range(120)], object)
+TOPICS = np.array([f"topic/{n}" for n in range(40)], object)
+PLACES = np.arange(len(TOPICS) * WANTED)  # of subscriptions: those of a topic stand together
+SUBSCRIPTIONS = np.array(
+    [f"b{n % 20:02}/client{n:03}:{TOPICS[n // WANTED]}" for n in PLACES], object
+)
 DEADLINE_S = 0.3
 BATCH = 500_000  # messages that are generated at once
 # per message: itself, and of three copies 19 in 20 delivered, and 1 in 40 dropped
@@ -67,8 +71,10 @@ OUTCOMES = """
 create temp table outcomes as
 with pairs as (
     select run, message, strategy, broker as publisher_broker, recorded_at as published_at,
-           deadline_s, price, unnest(interested) as subscription
+           deadline_s, price, subscription
     from read_parquet('{folder}/published/*.parquet')
+    join (select run, topic, subscription from read_parquet('{folder}/subscribed/*.parquet'))
+    using (run, topic)
 ), contracts as (
     select run, subscription,
            max({{'recorded_at': recorded_at, 'deadline_s': deadline_s, 'price': price}}) as latest
@@ -201,7 +207,7 @@ def wishes(folder: Path, name: str) -> int:
         "recorded_at": np.zeros(count),
         "broker": homes(np.arange(count)),
         "subscription": SUBSCRIPTIONS,
-        "topic": np.repeat("topic", count),
+        "topic": TOPICS[PLACES // WANTED],
         "predicate": np.repeat("", count),
         "deadline_s": np.repeat(DEADLINE_S, count),
         "price": np.arange(count) % 3 + 1.0,
@@ -218,7 +224,8 @@ def story(
     """The columns of each table, for messages from `first` on, by NumPy."""
     message = np.arange(first, first + count)
     published_at = message / 100
-    wanted = (message[:, None] * 7 + np.array([0, 41, 83])) % len(SUBSCRIPTIONS)
+    topic = message * 7 % len(TOPICS)
+    wanted = topic[:, None] * WANTED + np.arange(WANTED)
     copies, owners = wanted.ravel(), np.repeat(message, WANTED)
     fate = chance.random(copies.size)
     arrived, dropped = fate < 0.95, (fate >= 0.95) & (fate < 0.975)
@@ -232,12 +239,12 @@ def story(
             "recorded_at": published_at,
             "broker": np.repeat("b00", count),
             "message": message,
-            "topic": np.repeat("topic", count),
+            "topic": TOPICS[topic],
             "size_bytes": np.repeat(200, count),
             "deadline_s": np.repeat(np.inf, count),
             "price": np.ones(count),
             "strategy": np.repeat(strategy, count),
-            "interested": lists(SUBSCRIPTIONS, copies, WANTED),
+            "attributes": np.repeat("", count),
         },
         "delivered": {
             "run": np.repeat(name, arrived.sum()),

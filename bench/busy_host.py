@@ -22,6 +22,7 @@ from _brokers import free_port, running
 from _loads import LOAD, PAYLOAD_BYTES
 from _report import Line, line, run
 
+from tidings.traces.audience import with_audience
 from tidings.traces.headline import read_tables
 
 BURNERS = 20
@@ -51,7 +52,9 @@ def compared(strategy: str, seconds: int, burst: int) -> list[Line]:
                     for load, amount in loads.items():
                         spans[load, phase] = loaded(ports, *amount)
             time.sleep(FLUSH_S)
-        tables = {table: rows.to_pylist() for table, rows in read_tables(folder / "traces").items()}
+        found = read_tables(folder / "traces")
+    found["published"] = with_audience(found["published"], found["subscribed"])
+    tables = {table: rows.to_pylist() for table, rows in found.items()}
     return [told(strategy, load, tables, spans) for load in loads]
 
 

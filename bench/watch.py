@@ -96,7 +96,7 @@ def write_second(traces: Path, second: int) -> int:
         others = [other for other in BROKERS if other != name]
         at = START_AT + second + np.sort(drawn.random(per_broker)) * 0.9
         message = (second * len(BROKERS) + number) * per_broker + np.arange(per_broker)
-        rows += write(traces, "published", name, second, published(name, others, at, message))
+        rows += write(traces, "published", name, second, published(name, at, message))
         for other in others:
             taken = drawn.random(per_broker) >= LOSS
             age_s = drawn.gamma(4.0, 0.01, per_broker)
@@ -130,12 +130,11 @@ def write_wishes(traces: Path) -> None:
         write(traces, "subscribed", name, 0, pa.concat_tables(parts))
 
 
-def published(name: str, others: list[str], at: np.ndarray, message: np.ndarray) -> pa.Table:
+def published(name: str, at: np.ndarray, message: np.ndarray) -> pa.Table:
     count = len(at)
     columns = {"recorded_at": at, "message": message, "size_bytes": np.full(count, 100)}
     columns |= {"deadline_s": np.full(count, np.inf), "price": np.ones(count)}
-    interested = [subscription(other, name) for other in others]
-    texts = {"broker": name, "topic": topic(name), "strategy": "d-tree", "interested": interested}
+    texts = {"broker": name, "topic": topic(name), "strategy": "d-tree", "attributes": ""}
     return table("published", columns, texts)
 
 

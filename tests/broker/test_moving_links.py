@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.builders import DELAY_S, Net, a_message, rows
+from support.builders import DELAY_S, Net, takers
 from support.traces_of import mentions
 
 from tidings.broker.broker import Broker
@@ -15,7 +15,7 @@ from tidings.broker.control.linkage import Whereabouts
 from tidings.broker.frames import Ack, Links
 from tidings.broker.settings import Settings
 from tidings.core.links.estimates import LinkEstimate
-from tidings.core.trace import Carried, Dropped, Published
+from tidings.core.trace import Carried, Dropped
 
 LIFETIME_S = 2.0
 NAMES = ("b1", "b2", "b3", "b4", "b5")
@@ -238,10 +238,9 @@ def restart(
 def tables(broker: Broker) -> dict[str, Any]:
     """What a broker knows of others, apart from what was measured and how it is numbered."""
     view = broker._view
-    wished = rows(broker.publish(a_message("t", strategy="nobody-asked"), 1e6), Published)
     return {
         "neighbours": (view.neighbours, view.severed),
         "links": {a: sorted(near) for a, near in view.links.items() if near},
-        "wishes": wished[0].interested,
+        "wishes": takers(broker),
         "ends": sorted(broker._links),
     }

@@ -1,6 +1,7 @@
 """What a publication sets in motion at its own broker."""
 
 import pytest
+from msgspec.structs import astuple
 from support.builders import (
     START,
     a_broker,
@@ -19,7 +20,7 @@ from tidings.core.trace import Delivered, Dropped, Published
 
 def test_a_message_that_nobody_wants_is_recorded_and_goes_nowhere() -> None:
     effects = a_broker().publish(a_message("lonely", b"12345", id=7, deadline_s=2.0), START)
-    row = Published(START, "b1", 7, "lonely", 5, 2.0, 1.0, "d-tree", ())
+    row = Published(START, "b1", 7, "lonely", 5, 2.0, 1.0, "d-tree", "")
     assert effects == [Record(row)]
 
 
@@ -50,11 +51,24 @@ def test_a_remote_subscriber_gets_one_copy_over_the_link_to_its_broker() -> None
     assert data.envelope.age_s == 0.0
 
 
-def test_the_published_row_names_every_interested_subscription_here_and_elsewhere() -> None:
+def test_the_published_row_tells_what_predicates_may_ask_and_nothing_of_its_audience() -> None:
     broker = a_broker(wishes=[a_subscription("b2")])
     broker.subscribe(a_subscription("b1"), 0.5)
-    [published] = rows(broker.publish(a_message(), START), Published)
-    assert published.interested == ("b1/c:t", "b2/c:t")
+    told = [
+        rows(broker.publish(a_message(payload=payload), START), Published)[0]
+        for payload in (b"plain", b'{"x": 2, "y": [1]}')
+    ]
+    assert [row.attributes for row in told] == ["", '{"x":2}']
+    assert not any("b2" in str(value) for row in told for value in astuple(row))
+
+
+def test_a_broker_says_to_whom_a_message_would_be_owed() -> None:
+    wishes = [a_subscription("b2", where="x < 3"), a_subscription("b3")]
+    broker = a_broker(wishes=wishes)
+    broker.subscribe(a_subscription("b1"), 0.5)
+    assert broker.owing(a_message(payload=b'{"x": 2}')) == ("b2", "b3")
+    assert broker.owing(a_message(payload=b'{"x": 3}')) == ("b3",)
+    assert broker.owing(a_message("elsewhere")) == ()
 
 
 def test_a_predicate_decides_by_the_content_of_each_message() -> None:

@@ -22,7 +22,7 @@ def test_over_two_links_nothing_arrives() -> None:
     net.run(1.0)
     message = net.publish("b1")
     net.run(1.0)
-    assert net.interested("b1") == (near, far)
+    assert net.takers("b1") == net.of(near, far)
     assert net.delivered == [(near, message)]
     [dropped] = net.rows_of(Dropped)
     assert (dropped.reason, dropped.destinations) == ("no-route", ("b3",))

@@ -1,19 +1,36 @@
 """Each law that every run must keep, broken by hand."""
 
+from math import inf
+
 import pytest
 from support.builders import a_message, a_parcel
 
 from tidings.core.errors import CheckFailed
-from tidings.core.trace import Dropped, Published
+from tidings.core.trace import Dropped, Published, Subscribed
 from tidings.sim.checkers import Checker
 
 MESSAGE = a_message(id=1)
 
 
+def a_publication(at: float = 0.0, message: int = 1) -> Published:
+    return Published(at, "b1", message, "t", 0, 1.0, 1.0, "d-tree", "")
+
+
+def a_wish(subscription: str, active: bool = True) -> Subscribed:
+    return Subscribed(0.0, home(subscription), subscription, "t", "", inf, 1.0, active)
+
+
+def home(subscription: str) -> str:
+    return subscription.partition("/")[0]
+
+
 def a_checker(*interested: str) -> Checker:
-    """The account of a run in which message 1 was published to these subscriptions."""
+    """The account of a run in which message 1 was published, and these subscriptions want it."""
     checker = Checker("mesh.toml", 42)
-    checker.published(Published(0.0, "b1", 1, "t", 0, 1.0, 1.0, "d-tree", interested))
+    for subscription in interested:
+        checker.subscribed(a_wish(subscription))
+    checker.expect(1, tuple(sorted({home(subscription) for subscription in interested})))
+    checker.published(a_publication())
     return checker
 
 
@@ -56,13 +73,46 @@ def test_a_broker_that_restarted_may_deliver_again_but_it_counts_once(
 def test_no_message_is_published_twice() -> None:
     for checker in (a_checker(), a_checker("b2/x:t")):
         with pytest.raises(CheckFailed, match="published twice"):
-            checker.published(Published(1.0, "b1", 1, "t", 0, 1.0, 1.0, "d-tree", ()))
+            checker.published(a_publication(1.0))
 
 
 def test_nothing_vanishes() -> None:
     checker = a_checker("b2/x:t", "b3/y:t")
     checker.delivered(MESSAGE, ("b2/x:t",))
     with pytest.raises(CheckFailed, match=r"to b3/y:t vanished"):
+        checker.finish([])
+
+
+def test_what_a_publisher_s_broker_has_not_heard_of_yet_cannot_vanish() -> None:
+    """A subscription is made a moment before a publication elsewhere: it is in the audience, but
+    nothing is owed to its broker."""
+    checker = Checker("mesh.toml", 42)
+    checker.subscribed(a_wish("b2/x:t"))
+    checker.expect(1, ())
+    checker.published(a_publication())
+    checker.finish([])
+
+
+def test_a_client_at_the_publisher_s_own_broker_is_always_known() -> None:
+    checker = Checker("mesh.toml", 42)
+    checker.subscribed(a_wish("b1/x:t"))
+    checker.published(a_publication())
+    with pytest.raises(CheckFailed, match="to b1/x:t vanished"):
+        checker.finish([])
+
+
+def test_whoever_subscribes_while_a_message_is_on_its_way_may_get_it_and_need_not() -> None:
+    for served in ((), ("b2/y:t",)):
+        checker = Checker("mesh.toml", 42)
+        checker.subscribed(a_wish("b2/x:t"))
+        checker.expect(1, ("b2", "b3"))
+        checker.published(a_publication())
+        checker.subscribed(a_wish("b3/y:t"))
+        checker.delivered(MESSAGE, ("b2/x:t",))
+        if served:
+            checker.delivered(MESSAGE, ("b3/y:t",))
+            with pytest.raises(CheckFailed, match="twice"):
+                checker.delivered(MESSAGE, ("b3/y:t",))
         checker.finish([])
 
 
@@ -119,8 +169,10 @@ def test_a_broken_law_names_the_scenario_and_the_seed() -> None:
 
 def test_what_is_accounted_for_is_closed_in_the_end_and_what_is_not_stays_open() -> None:
     checker = Checker("old", 1)
+    checker.subscribed(a_wish("b2/s:t"))
     for at, message in ((0.0, 1), (1.0, 2), (2_000.0, 3)):
-        checker.published(Published(at, "b1", message, "t", 0, 1.0, 1.0, "d-tree", ("b2/s:t",)))
+        checker.expect(message, ("b2",))
+        checker.published(a_publication(at, message))
         if message != 2:
             checker.dropped(Dropped(at, "b1", message, "no-route", ("b2",)))
     assert 1 in checker._complete

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.scenarios import Tables, a_scenario, outcome, served, wanted
+from support.scenarios import Tables, a_scenario, audiences, outcome, served, wanted
 
 from tidings.routing import ROUTERS
 
@@ -63,7 +63,7 @@ def test_a_broker_that_joins_later_is_served_from_then_on() -> None:
     told = 0.5  # seconds, for its wish to spread; messages take less than 0.2
     after = {
         (row["message"], s)
-        for row in rows["published"]
+        for row in audiences(rows)
         for s in row["interested"]
         if row["recorded_at"] > 2.5 + told
     }

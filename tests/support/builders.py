@@ -1,5 +1,6 @@
 """Builders that keep a test to what it is about, and real brokers wired together without I/O."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
@@ -10,11 +11,18 @@ from tidings.broker.broker import Broker
 from tidings.broker.effects import Deliver, Effect, Record, Send
 from tidings.broker.frames import Ack, Data, Frame, Interests, Links, Pull
 from tidings.broker.settings import Settings
-from tidings.core.contract import Contract, Destination, Group, Subscription, subscription_id
+from tidings.core.contract import (
+    BEST_EFFORT,
+    Contract,
+    Destination,
+    Group,
+    Subscription,
+    subscription_id,
+)
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Envelope, Message
 from tidings.core.parcel import Parcel, expiry
-from tidings.core.trace import Published, Row
+from tidings.core.trace import Row
 
 DELAY_S = 0.010  # one way, over any link, unless a test says otherwise
 START = 1.0  # when `a_broker` is settled and a test begins
@@ -155,6 +163,7 @@ class Net:
         self.loses: Loses = nothing
         self.said: list[tuple[float, str, str, Frame]] = []
         self.rows: list[Row] = []
+        self.wishes: dict[str, Subscription] = {}  # the last of each id
         self.delivered: list[tuple[str, int]] = []  # subscription, message
         self._events: list[tuple[float, int, str, str, Frame]] = []
         self._serial = count()
@@ -193,6 +202,7 @@ class Net:
 
     def subscribe(self, name: str, client: str = "c", topic: str = "t", **contract: Any) -> str:
         wish = a_subscription(name, client, topic, **contract)
+        self.wishes[wish.id] = wish
         self.tell(name, "subscribe", wish)
         return wish.id
 
@@ -223,10 +233,18 @@ class Net:
     def rows_of(self, kind: type[R]) -> list[R]:
         return [row for row in self.rows if isinstance(row, kind)]
 
-    def interested(self, name: str, topic: str = "t") -> tuple[str, ...]:
-        """The subscriptions that one broker would record for a message it publishes now."""
-        effects = self.brokers[name].publish(a_message(topic, strategy="nobody-asked"), self.now)
-        return rows(effects, Published)[0].interested
+    def takers(self, name: str, topic: str = "t") -> dict[str, dict[float, int]]:
+        """For whom, as one broker knows, a message would be that it publishes now: by broker and
+        deadline, how many want it."""
+        return takers(self.brokers[name], topic)
+
+    def of(self, *subscriptions: str) -> dict[str, dict[float, int]]:
+        """The takers that are just these."""
+        found: dict[str, dict[float, int]] = {}
+        for wish in (self.wishes[subscription] for subscription in subscriptions):
+            groups = found.setdefault(wish.broker, {})
+            groups[wish.contract.deadline_s] = groups.get(wish.contract.deadline_s, 0) + 1
+        return found
 
     def _send(self, sender: str, send: Send) -> None:
         self.said.append((self.now, sender, send.neighbour, send.frame))
@@ -239,6 +257,15 @@ class Net:
                 send.frame,
             )
             heappush(self._events, event)
+
+
+def takers(broker: Broker, topic: str = "t") -> dict[str, dict[float, int]]:
+    """How many want a message on this topic, as a broker knows, by their broker and deadline."""
+    wanted = broker._interests.wanted(a_message(topic))
+    here = Counter(wish.contract.deadline_s for wish in wanted.local)
+    owed = wanted.destinations(BEST_EFFORT)
+    found = {each.broker: {group.deadline_s: group.count for group in each.groups} for each in owed}
+    return found | ({broker.name: dict(here)} if here else {})
 
 
 def connected(

@@ -5,6 +5,7 @@ Written from docs/guide/traces.md, one publication and subscription at a time, w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from math import floor, isnan, nan
 from typing import Any, NamedTuple
@@ -48,7 +49,7 @@ def pairs_of(rows: Sequence[Row]) -> list[Pair]:
         _pair(rows, row, wanted)
         for row in rows
         if isinstance(row, Published)
-        for wanted in row.interested
+        for wanted in json.loads(row.attributes)
     ]
 
 

@@ -11,6 +11,7 @@ from tidings.scenarios.set_up import set_up
 from tidings.sim.result import Result
 from tidings.sim.scenario import Scenario
 from tidings.sim.world import simulate
+from tidings.traces.audience import with_audience
 from tidings.traces.schemas import arrow_schema
 
 SMALL: dict[str, Any] = {
@@ -55,4 +56,14 @@ def served(tables: Tables) -> set[tuple[int, str]]:
 
 def wanted(tables: Tables) -> set[tuple[int, str]]:
     """All (message, subscription) that should have been."""
-    return {(r["message"], s) for r in tables.get("published", ()) for s in r["interested"]}
+    return {(r["message"], s) for r in audiences(tables) for s in r["interested"]}
+
+
+def audiences(tables: Tables) -> list[dict[str, Any]]:
+    """The publications, each with those who wanted it."""
+    published, subscribed = (
+        pa.Table.from_pylist(tables.get(table, []), arrow_schema(TABLES[table]))
+        for table in ("published", "subscribed")
+    )
+    found: list[dict[str, Any]] = with_audience(published, subscribed).to_pylist()
+    return found

@@ -14,14 +14,14 @@ from msgspec.structs import asdict, replace
 from tidings.core.trace import TABLES, Delivered, Probed, Published, Row
 from tidings.traces import live_files
 from tidings.traces.columns import record_batch
-from tidings.traces.empty_tables import EMPTY
 from tidings.traces.files import parquet_files
 from tidings.traces.live_files import CHUNK_ROWS, TraceFiles, renamed
+from tidings.traces.plain_parquet.empty_tables import EMPTY
 from tidings.traces.schemas import arrow_schema
 
 
 def published(number: int) -> Published:
-    return Published(float(number), "n1", number, "a", 1, inf, 1.0, "d-tree", ("n1/c:a",))
+    return Published(float(number), "n1", number, "a", 1, inf, 1.0, "d-tree", "")
 
 
 def record(trace: TraceFiles, *rows: Row) -> None:
@@ -138,7 +138,7 @@ def test_a_disk_that_takes_nothing_is_told_once_and_rows_are_counted(
     (tmp_path / "published").touch()  # a file where a folder should be
     trace = TraceFiles(tmp_path, "run", "n1")
     for number in range(3):
-        record(trace, published(number), Delivered(1.0, "n1", number, 0.0, 0, ("n1/c:a",)))
+        record(trace, published(number), Delivered(1.0, "n1", number, 0.0, 0, ""))
         trace.flush()
     trace.close()
     told = capsys.readouterr().err.splitlines()

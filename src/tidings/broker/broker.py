@@ -117,7 +117,7 @@ class Broker:
         wanted = self._interests.wanted(message)
         contract = message.contract
         strategy = contract.strategy or self.settings.strategy
-        effects: list[Effect] = [published(self.name, message, strategy, wanted.everyone, born_at)]
+        effects: list[Effect] = [published(self.name, message, strategy, born_at)]
         if wanted.local_ids:
             self._deliver(message, wanted, born_at, 0, now, effects)
         if wanted.remote:
@@ -148,6 +148,10 @@ class Broker:
             return []
         self._exchange.share_soon(now)
         return [subscribed(self.name, ended, False, now)]
+
+    def owing(self, message: Message) -> tuple[str, ...]:
+        """The other brokers that a message would be owed to, if it was published here now."""
+        return self._interests.wanted(message).brokers
 
     @property
     def subscriptions(self) -> int:

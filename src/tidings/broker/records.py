@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tidings.broker.effects import Effect, Forget, Record
 from tidings.broker.sending.retransmission import Pending
 from tidings.core.contract import Destination, Subscription
-from tidings.core.message import Message
+from tidings.core.message import Message, attributes_text
 from tidings.core.parcel import Parcel
 from tidings.core.trace import Acknowledged, Dropped, Forwarded, Published, Subscribed
 
@@ -20,9 +20,7 @@ def subscribed(broker: str, wish: Subscription, active: bool, now: float) -> Rec
     )
 
 
-def published(
-    broker: str, message: Message, strategy: str, interested: tuple[str, ...], now: float
-) -> Record:
+def published(broker: str, message: Message, strategy: str, now: float) -> Record:
     contract, size_bytes = message.contract, len(message.payload)
     return Record(
         Published(
@@ -34,7 +32,7 @@ def published(
             contract.deadline_s,
             contract.price,
             strategy,
-            interested,
+            attributes_text(message),
         )
     )
 

@@ -24,8 +24,8 @@ from tidings.sim.scenario import Scenario
 from tidings.sim.setup import Setup
 from tidings.sim.world import simulate as run_simulation
 from tidings.traces.drafts import Drafts
-from tidings.traces.empty_tables import write_empty_tables
 from tidings.traces.headline import HEADLINE_TABLES, Summary, summary
+from tidings.traces.plain_parquet.empty_tables import write_empty_tables
 from tidings.traces.schemas import arrow_schema
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tidings.core.contract import BEST_EFFORT, Contract, Destination
+from tidings.core.predicate import MAX_LENGTH
 from tidings.core.ranges import Finite, NotNegative, Whole
 
 # Nominal: length, tag, transmission, age and list heads; equal in both worlds.
@@ -89,3 +90,28 @@ def attributes(message: Message) -> dict[str, Any]:
             found.update(msgspec.json.decode(message.payload))
     found.update(message.properties)
     return found
+
+
+def attributes_text(message: Message) -> str:
+    """These attributes as JSON, for a trace row: all that can decide a predicate. Empty if there
+    are none."""
+    if not message.properties and message.payload[:1] != b"{":
+        return ""
+    found = {name: _told(value) for name, value in attributes(message).items() if _is_plain(value)}
+    return msgspec.json.encode(found).decode() if found else ""
+
+
+def attributes_of(text: str) -> dict[str, Any]:
+    """What `attributes_text` has written down."""
+    found: dict[str, Any] = msgspec.json.decode(text) if text else {}
+    return found
+
+
+def _is_plain(value: object) -> bool:
+    """Predicates compare texts, numbers and truth values, and nothing else."""
+    return isinstance(value, str | int | float)
+
+
+def _told(value: object) -> object:
+    """A text that is longer than any predicate compares with it as its beginning does."""
+    return value[: MAX_LENGTH + 1] if isinstance(value, str) else value

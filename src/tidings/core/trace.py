@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 Level = Literal["outcomes", "hops"]
 
@@ -34,13 +34,15 @@ class Subscribed(Row, frozen=True, array_like=True, gc=False):
 
 
 class Published(Row, frozen=True, array_like=True, gc=False):
+    """A message; who should get it follows from `Subscribed` rows (`traces.audience`)."""
+
     message: int
     topic: str
     size_bytes: int
     deadline_s: float
     price: float
     strategy: str
-    interested: tuple[str, ...]  # the subscriptions that the publisher's broker knew
+    attributes: str  # what predicates may ask, see `message.attributes_text`; empty: nothing
 
 
 class Slowed(Row, frozen=True, array_like=True, gc=False):

@@ -11,16 +11,16 @@ from collections.abc import Collection, Mapping
 from functools import reduce
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from tidings.core.trace import SCHEMA_VERSION
 from tidings.pipeline.schemas import POINT_TYPE, TRACE_TYPES
 from tidings.traces.intake import Intake
 from tidings.traces.points import finished_points, is_sweep
 from tidings.traces.selection import trace_files
-from tidings.traces.stored import ADDED_IN_2, older_versions, stored_names
+from tidings.traces.stored import ADDED_IN_2, TEXT_IN_4, older_versions, stored_names
 
 
 class Traces:
@@ -84,16 +84,30 @@ def _of_version(
 ) -> DataFrame:
     """The rows of these files under today's names."""
     stored = stored_names(schema.names, version)
-    kept = [StructField(stored[f.name], f.dataType, f.nullable) for f in schema if f.name in stored]
+    lists = TEXT_IN_4 if version < 4 else {}
+    kept = [
+        StructField(
+            stored[f.name],
+            ArrayType(StringType()) if f.name in lists else f.dataType,
+            f.nullable,
+        )
+        for f in schema
+        if f.name in stored
+    ]
     paths = [f"file://{file.absolute()}" for file in files]
     rows = spark.read.schema(StructType(kept)).parquet(*paths)
     if version == SCHEMA_VERSION:
         return rows
     return rows.select(
         *(
-            F.col(stored[field.name]).alias(field.name)
+            _today(F.col(stored[field.name]), field.name in lists).alias(field.name)
             if field.name in stored
             else F.lit(ADDED_IN_2[field.name]).cast(field.dataType).alias(field.name)
             for field in schema
         )
     )
+
+
+def _today(column: Column, was_list: bool) -> Column:
+    """A column whose lists are a text today, as JSON."""
+    return F.to_json(column) if was_list else column

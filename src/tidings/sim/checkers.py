@@ -7,10 +7,11 @@ The laws
   message is durable: such a one is tried for longer than anybody remembers.
 - No copy crosses a link twice in the same direction: forwarding never loops. (A repeat after a
   timeout is the same crossing; a message that starts afresh after a pause is a new copy.)
-- Every publication to every interested subscription ends delivered, dropped with a reason, or in
-  flight at the end: nothing vanishes. (What is on its way to a client that unsubscribes need not
-  arrive. Where links come and go, a strategy that spreads copies may miss a broker unnoticed: its
-  link may go while the copies are on their way.)
+- Every publication to every subscription that wants it, at a broker that the publisher's broker
+  knows to be interested, ends delivered, dropped with a reason, or in flight at the end: nothing
+  vanishes. (Who has just subscribed wants it already, but news takes time. What is on its way to a
+  client that unsubscribes need not arrive. Where links come and go, a strategy that spreads copies
+  may miss a broker unnoticed: its link may go while the copies are on their way.)
 
 What a broken one does
 ----------------------
@@ -26,8 +27,9 @@ from itertools import pairwise
 from tidings.core.errors import CheckFailed
 from tidings.core.message import Envelope, Message
 from tidings.core.parcel import Parcel
-from tidings.core.trace import Dropped, Published
+from tidings.core.trace import Dropped, Published, Subscribed
 from tidings.sim.seen import Seen
+from tidings.traces.audience import Held
 
 SPREADS = {"flooding"}  # strategies in which no copy answers for a destination
 CLOSED_AFTER = 10.0  # times what brokers remember: no copy can be on its way any more
@@ -42,10 +44,15 @@ class Checker:
         """`remember_s`: for how long brokers may try again; `moving`: links come and go."""
         self._where = f"{scenario}, seed {seed}"
         self._moving, self._spread = moving, set[int]()
-        self._interested: dict[int, tuple[str, ...]] = {}
+        self._held = Held()  # what is asked for just now
+        self._owed: dict[int, tuple[str, ...]] = {}  # the other brokers that a message is owed to
+        self._interested: dict[int, tuple[str, ...]] = {}  # those there who want it
         self._served: dict[int, set[str]] = {}
         self._complete = Seen()
         self._dropped: dict[int, set[str]] = {}
+        # By topic: who wants it, the brokers that it is owed to, and who wants it there; mostly the
+        # same again.
+        self._latest: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {}
         self._forgetful: set[str] = set()
         self._ended: set[str] = set()  # subscriptions that were taken back
         self._durable: set[int] = set()
@@ -54,17 +61,32 @@ class Checker:
         self.publications = 0
         self.deliveries = 0
 
+    def subscribed(self, row: Subscribed) -> None:
+        """A client states a wish, or takes it back."""
+        if row.active:
+            self._held.hold(row.subscription, row.topic, row.predicate)
+        else:
+            self._held.release(row.subscription)
+            self._ended.add(row.subscription)
+
+    def expect(self, message: int, brokers: tuple[str, ...]) -> None:
+        """What is going to be published will be owed to these other brokers."""
+        self._owed.setdefault(message, brokers)
+
     def published(self, row: Published) -> None:
         self.publications += 1
         if row.message in self._interested or row.message in self._complete:
             self._fail(f"message {row.message} was published twice")
-        if row.interested:
+        owed = self._owed.get(row.message, ())
+        interested = self._wanted_there(row, owed)
+        if interested or owed:
             if self._moving and row.strategy in SPREADS:
                 self._spread.add(row.message)
-            self._interested[row.message] = row.interested
+            self._interested[row.message] = interested
             self._served[row.message] = set()
             self._open.append((row.recorded_at, row.message))
         else:
+            self._owed.pop(row.message, None)
             self._complete.add(row.message)
         while self._open and self._open[0][0] < row.recorded_at - self._closed_after_s:
             self._close(self._open.popleft()[1])
@@ -91,10 +113,6 @@ class Checker:
                 steps = " → ".join((*path, neighbour))
                 self._fail(f"a copy crosses the link {broker} → {neighbour} again: {steps}")
 
-    def unsubscribed(self, subscription: str) -> None:
-        """A client has taken its wish back."""
-        self._ended.add(subscription)
-
     def restarted(self, broker: str) -> None:
         """A broker came back, without memory of what it delivered before."""
         self._forgetful.add(broker)
@@ -117,6 +135,16 @@ class Checker:
             for subscription in self._unaccounted(message):
                 self._fail(f"message {message} to {subscription} vanished")
 
+    def _wanted_there(self, row: Published, owed: tuple[str, ...]) -> tuple[str, ...]:
+        """Who wants it, at its publisher's broker and at those that it is owed to."""
+        wanted = self._held.audience(row.topic, row.attributes)
+        known = self._latest.get(row.topic)
+        if known is None or known[0] is not wanted or known[1] != owed:
+            there = {row.broker, *owed}
+            interested = tuple(who for who in wanted if _home(who) in there)
+            known = self._latest[row.topic] = (wanted, owed, interested)
+        return known[2]
+
     def _unaccounted(self, message: int) -> Iterator[str]:
         """The subscriptions that nobody has served, and no copy was given up for."""
         if message in self._spread:
@@ -134,6 +162,7 @@ class Checker:
 
     def _forget(self, message: int) -> None:
         del self._interested[message], self._served[message]
+        self._owed.pop(message, None)
         self._dropped.pop(message, None)
         self._spread.discard(message)
         self._complete.add(message)
@@ -144,8 +173,12 @@ class Checker:
             self._fail(f"message {message.id} was delivered twice to one of {subscriptions}")
 
     def _settle(self, message: int, served: set[str]) -> None:
+        """It is done with when all have it; at each broker that it is owed to there may be some who
+        want it since then, or did until then."""
         if served.issuperset(self._interested[message]):
-            self._forget(message)
+            here = {_home(subscription) for subscription in served}
+            if here.issuperset(self._owed.get(message, ())):
+                self._forget(message)
 
     def _fail(self, problem: str) -> None:
         raise CheckFailed(f"{self._where}: {problem}.")

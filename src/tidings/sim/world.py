@@ -259,6 +259,7 @@ class World:
         """A broker passes on what a publisher said; nobody will, if it has died since."""
         if node.alive and node.incarnation == said.incarnation:
             message = self._message(node, said.publisher, said.what)
+            self._checker.expect(message.id, node.broker.owing(message))
             self._carry_out(node, node.broker.publish(message, now, said.at), now)
         else:
             self._unpublished += 1
@@ -502,5 +503,5 @@ class World:
             self._checker.published(row)
         elif type(row) is Dropped:
             self._checker.dropped(row)
-        elif type(row) is Subscribed and not row.active:
-            self._checker.unsubscribed(row.subscription)
+        elif type(row) is Subscribed:
+            self._checker.subscribed(row)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tidings.core.errors import ConfigError, FileError
 from tidings.core.trace import TABLES
-from tidings.traces.empty_tables import EMPTY
+from tidings.traces.plain_parquet.empty_tables import EMPTY
 from tidings.traces.stored import stored_rows
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from threading import Thread
 from zlib import crc32
 
 from tidings.core.trace import TABLES, Row
-from tidings.traces.empty_tables import write_empty_table
+from tidings.traces.plain_parquet.empty_tables import write_empty_table
 from tidings.traces.plain_parquet.table import PlainTable
 
 CHUNK_ROWS = 512  # made into columns at once, which takes a quarter of a millisecond

@@ -1,11 +1,11 @@
 """What became of each message, for each who wanted it? Trace rows joined to outcomes, in Arrow.
 
-There is one outcome per publication and interested subscription. A copy that is dropped may have a
-sibling that arrives: so delivered wins over dropped, and dropped over in flight. Where copies
-compete, the earliest row counts.
+There is one outcome per publication and subscription that wanted it (`audience`). A copy that is
+dropped may have a sibling that arrives: so delivered wins over dropped, and dropped over in flight.
+Where copies compete, the earliest row counts.
 
 A subscription may be renewed with another deadline or price. For each message the wish counts that
-was the last one when it was published; before the first wish, the first.
+was the last one when it was published; before the first wish, the first (rows of old versions).
 `pipeline.transforms.outcomes` means exactly the same on Spark.
 """
 
@@ -17,6 +17,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from tidings.traces.audience import with_audience
 
 IN_TIME, LATE, DROPPED, IN_FLIGHT = "in-time", "late", "dropped", "in-flight"
 
@@ -51,7 +53,7 @@ def outcomes(tables: Mapping[str, pa.Table], by: By = "clock") -> pa.Table:
     the envelope carries, which needs no common clock.
     """
     joined = (
-        _with_contracts(_pairs(tables["published"]), tables["subscribed"])
+        _with_contracts(_pairs(tables), tables["subscribed"])
         .join(_arrivals(tables["delivered"]), ["run", "message", "subscription"])
         .join(_drops(tables["dropped"]), ["run", "message", "subscriber_broker"])
     )
@@ -59,15 +61,16 @@ def outcomes(tables: Mapping[str, pa.Table], by: By = "clock") -> pa.Table:
     return _judged(joined, by).select(OUTCOME_COLUMNS).sort_by(order)
 
 
-def _pairs(published: pa.Table) -> pa.Table:
-    """One row per publication and subscription that its broker knew to be interested."""
+def _pairs(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """One row per publication and subscription that wanted it."""
     columns = {
         "broker": "publisher_broker",
         "recorded_at": "published_at",
         "deadline_s": "publisher_deadline_s",
         "price": "publisher_price",
     }
-    wanted = published.select(["run", "message", "topic", "strategy", "interested", *columns])
+    wanted = with_audience(tables["published"], tables["subscribed"])
+    wanted = wanted.select(["run", "message", "topic", "strategy", "interested", *columns])
     pairs = _exploded(wanted, "interested", "subscription")
     pairs = pairs.rename_columns([columns.get(name, name) for name in pairs.column_names])
     homes = pc.extract_regex(pairs["subscription"], r"^(?P<broker>[^/]*)")

@@ -1,8 +1,10 @@
 """What do the rows of a file mean today? Files of every version, read under today's names.
 
 Version 2 counted `header_bytes`; for rows of version 1 they are 0, so what a header was counts as
-payload. Version 3 gave two columns names that no SQL engine reserves. Only this module knows
-former names: whoever reads rows does so through `stored_rows`, or on Spark by `stored_names`.
+payload. Version 3 gave two columns names that no SQL engine reserves. Until version 4, rows of
+`Published` did not tell a message's attributes but a list of those who were believed to want it:
+that list stands in `attributes` as JSON, and `traces.audience` takes it as it is. Only this module
+knows former names: whoever reads rows does so through `stored_rows`, or on Spark by `stored_names`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -18,6 +21,7 @@ from tidings.core.errors import ConfigError, first_line
 from tidings.core.trace import SCHEMA_VERSION
 
 RENAMED_IN_3 = {"recorded_at": "at", "predicate": "where"}  # by today's name
+TEXT_IN_4 = {"attributes": "interested"}  # that were lists, likewise
 ADDED_IN_2 = {"header_bytes": 0}  # with the value that rows of version 1 get
 
 
@@ -36,7 +40,9 @@ class StoredRows:
     def type_of(self, column: pa.Field) -> pa.DataType | None:
         """The type that a column has in the file; None if it is missing."""
         stored = stored_names([column.name], self.version).get(column.name)
-        return column.type if stored is None else self._found.get(stored)
+        kind = column.type if stored is None else self._found.get(stored)
+        was_list = column.name in TEXT_IN_4 and kind is not None and _is_list_of_names(kind)
+        return column.type if was_list else kind
 
     def read(self, schema: pa.Schema) -> pa.Table:
         """All rows, with the columns of this schema."""
@@ -66,12 +72,24 @@ class StoredRows:
     def _today(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
         names = stored_names(schema.names, self.version)
         columns = [
-            rows[names[field.name]]
+            _as_text(rows[names[field.name]], field)
             if field.name in names
             else pa.repeat(pa.scalar(ADDED_IN_2[field.name], field.type), rows.num_rows)
             for field in schema
         ]
         return pa.table(columns, names=schema.names).cast(schema)
+
+
+def _as_text(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """A column of lists as JSON, where it is a text today."""
+    if field.name not in TEXT_IN_4 or not _is_list_of_names(column.type):
+        return column
+    texts = [msgspec.json.encode(names).decode() for names in column.to_pylist()]
+    return pa.chunked_array([texts], pa.string())
+
+
+def _is_list_of_names(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) and pa.types.is_string(kind.value_type))
 
 
 @contextmanager
@@ -97,7 +115,7 @@ def whole_parquet(file: Path) -> Iterator[None]:
 
 def stored_names(names: Iterable[str], version: int) -> dict[str, str]:
     """The name that each of these columns has in files of a version, if it has that column."""
-    renamed = RENAMED_IN_3 if version < 3 else {}
+    renamed = (RENAMED_IN_3 if version < 3 else {}) | (TEXT_IN_4 if version < 4 else {})
     added = ADDED_IN_2 if version < 2 else {}
     return {name: renamed.get(name, name) for name in names if name not in added}
 

@@ -1,6 +1,7 @@
 """Who subscribes where: how every broker learns it, whatever is lost on the way."""
 
 from itertools import pairwise
+from math import inf
 
 import pytest
 from support.builders import (
@@ -47,7 +48,7 @@ def test_a_subscription_becomes_known_over_many_hops_and_messages_come_back_over
     net = connected(*LONG_LINE)
     wish = net.subscribe("b5")
     net.run(1.0)
-    assert all(net.interested(name) == (wish,) for name in net.brokers)
+    assert all(net.takers(name) == net.of(wish) for name in net.brokers)
     message = net.publish("b1")
     net.run(1.0)
     assert net.delivered == [(wish, message)]
@@ -69,7 +70,7 @@ def test_an_ended_subscription_is_forgotten_everywhere() -> None:
     net.run(1.0)
     net.tell("b3", "unsubscribe", wish)
     net.run(1.0)
-    assert all(net.interested(name) == () for name in net.brokers)
+    assert all(net.takers(name) == {} for name in net.brokers)
     assert [row.active for row in net.rows_of(Subscribed)] == [True, False]
 
 
@@ -96,7 +97,7 @@ def test_a_subscription_renewed_and_ended_in_one_breath_is_ended_everywhere() ->
     net.subscribe("b3", deadline_s=5.0)
     net.tell("b3", "unsubscribe", wish)
     net.run(1.0)
-    assert net.interested("b1") == ()
+    assert net.takers("b1") == {}
 
 
 def test_a_subscription_ended_and_renewed_in_one_breath_lives_everywhere() -> None:
@@ -106,7 +107,7 @@ def test_a_subscription_ended_and_renewed_in_one_breath_lives_everywhere() -> No
     net.tell("b3", "unsubscribe", wish)
     net.subscribe("b3")
     net.run(1.0)
-    assert net.interested("b1") == (wish,)
+    assert net.takers("b1") == net.of(wish)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_lost_control_frames_are_repeated_until_acknowledged() -> None:
     wish = net.subscribe("b3")
     net.run(5.0)
     assert drops["left"] == 0
-    assert net.interested("b1") == (wish,)
+    assert net.takers("b1") == net.of(wish)
     to_b2 = net.frames(Interests, "b3", "b2")
     assert len({f.transmission for f in to_b2 if f.added}) == 1
 
@@ -176,7 +177,7 @@ def test_a_gap_is_healed_by_asking_for_the_whole() -> None:
     skipped = a_subscription("b3", "c9")
     effects = b1.receive("b2", some_interests(skipped, base=7, version=8), net.now)
     assert [frame.origin for _, frame in sends(effects, Pull)] == ["b3"]
-    assert net.interested("b1") == (first,)  # nothing is applied across a gap
+    assert net.takers("b1") == net.of(first)  # nothing is applied across a gap
     net.tell("b2", "receive", "b1", sends(effects, Pull)[0][1])
     [whole] = [f for f in net.frames(Interests, "b2", "b1")[-1:] if f.base == 0]
     assert [s.id for s in whole.added] == [first]
@@ -198,7 +199,7 @@ def test_changes_that_overtake_each_other_end_in_the_same_table() -> None:
     net.run(5.0)
     assert len(dropped) == 3
     assert net.frames(Pull, "b2", "b3")
-    assert net.interested("b1") == (first, second)
+    assert net.takers("b1") == net.of(first, second)
 
 
 # ---- joining, restarting
@@ -208,10 +209,10 @@ def test_a_late_joiner_is_told_everything_when_its_link_comes_up() -> None:
     net = connected(*LINE, later=(("b2", "b4"),))
     wish = net.subscribe("b3")
     net.run(1.0)
-    assert net.interested("b4") == ()
+    assert net.takers("b4") == {}
     net.connect("b2", "b4")
     net.run(1.0)
-    assert net.interested("b4") == (wish,)
+    assert net.takers("b4") == net.of(wish)
     message = net.publish("b4")
     net.run(1.0)
     assert net.delivered == [(wish, message)]
@@ -223,12 +224,12 @@ def test_what_changed_while_a_link_was_down_is_told_when_it_is_up_again() -> Non
     net.run(1.0)
     net.disconnect("b1", "b2")
     net.tell("b3", "unsubscribe", old)
-    new = net.subscribe("b3", "new")
+    new = net.subscribe("b3", "new", deadline_s=5.0)
     net.run(1.0)
-    assert net.interested("b1") == (old,)
+    assert net.takers("b1") == net.of(old)
     net.connect("b1", "b2")
     net.run(1.0)
-    assert net.interested("b1") == (new,)
+    assert net.takers("b1") == net.of(new)
 
 
 def test_a_higher_incarnation_replaces_all_that_the_old_one_said() -> None:
@@ -237,10 +238,10 @@ def test_a_higher_incarnation_replaces_all_that_the_old_one_said() -> None:
     net.subscribe("b3", "before-too")
     net.run(1.0)
     restarted(net, "b3")
-    after = net.subscribe("b3", "after")
+    after = net.subscribe("b3", "after", deadline_s=5.0)
     net.run(1.0)
-    assert net.interested("b1") == (after,)
-    assert net.interested("b2") == (after,)
+    assert net.takers("b1") == net.of(after)
+    assert net.takers("b2") == net.of(after)
 
 
 def test_a_broker_that_comes_back_without_clients_is_owed_nothing_any_more() -> None:
@@ -249,8 +250,8 @@ def test_a_broker_that_comes_back_without_clients_is_owed_nothing_any_more() -> 
     net.run(1.0)
     restarted(net, "b3")
     net.run(1.0)
-    assert net.interested("b2") == ()
-    assert net.interested("b1") == ()
+    assert net.takers("b2") == {}
+    assert net.takers("b1") == {}
 
 
 def test_a_broker_that_restarts_learns_the_others_interests_again() -> None:
@@ -259,15 +260,15 @@ def test_a_broker_that_restarts_learns_the_others_interests_again() -> None:
     net.run(1.0)
     restarted(net, "b1")
     net.run(1.0)
-    assert net.interested("b1") == (wish,)
+    assert net.takers("b1") == net.of(wish)
 
 
 def test_what_an_old_incarnation_said_is_ignored_after_the_new_one_spoke() -> None:
     table = InterestTable("b1", 1)
-    new, old = a_subscription("b3", "new"), a_subscription("b3", "old")
+    new, old = a_subscription("b3", "new", deadline_s=5.0), a_subscription("b3", "old")
     assert table.apply(some_interests(new, incarnation=2)) is News.NEW
     assert table.apply(some_interests(old, incarnation=1, version=9)) is News.OLD
-    assert table.wanted(a_message()).everyone == (new.id,)
+    assert counts(table) == {5.0: 1}
 
 
 def test_what_others_say_of_this_brokers_own_clients_is_ignored() -> None:
@@ -279,9 +280,16 @@ def test_what_others_say_of_this_brokers_own_clients_is_ignored() -> None:
 # ---- the table
 
 
+def counts(table: InterestTable) -> dict[float, int]:
+    """How many want a message at the one other broker that is known, by deadline."""
+    [owed] = table.wanted(a_message()).destinations(BEST_EFFORT)
+    return {group.deadline_s: group.count for group in owed.groups}
+
+
 def test_the_whole_tells_what_was_announced_and_the_pending_rest_follows_as_a_change() -> None:
     mine, theirs = InterestTable("b1", 1), InterestTable("b2", 1)
-    announced, pending = a_subscription("b1", "c1"), a_subscription("b1", "c2")
+    announced = a_subscription("b1", "c1")
+    pending = a_subscription("b1", "c2", deadline_s=5.0)
     mine.subscribe(announced)
     mine.changes()
     mine.subscribe(pending)
@@ -293,12 +301,12 @@ def test_the_whole_tells_what_was_announced_and_the_pending_rest_follows_as_a_ch
     assert change is not None
     assert (change.base, change.version) == (1, 2)
     assert theirs.apply(change) is News.NEW
-    assert theirs.wanted(a_message()).everyone == (announced.id, pending.id)
+    assert counts(theirs) == {inf: 1, 5.0: 1}
 
 
 def test_a_pending_end_is_told_twice_without_harm() -> None:
     mine, theirs = InterestTable("b1", 1), InterestTable("b2", 1)
-    kept, ended = a_subscription("b1", "kept"), a_subscription("b1", "ended")
+    kept, ended = a_subscription("b1", "kept", deadline_s=5.0), a_subscription("b1", "ended")
     mine.subscribe(kept)
     mine.subscribe(ended)
     mine.changes()
@@ -306,7 +314,7 @@ def test_a_pending_end_is_told_twice_without_harm() -> None:
     for update in (mine.whole("b1"), mine.changes()):
         assert update is not None
         assert theirs.apply(update) is News.NEW
-        assert theirs.wanted(a_message()).everyone == (kept.id,)
+        assert counts(theirs) == {5.0: 1}
 
 
 def test_without_changes_there_is_nothing_to_announce() -> None:

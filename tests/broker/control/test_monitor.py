@@ -133,10 +133,10 @@ def test_what_changed_while_the_monitor_thought_a_link_down_is_told_when_it_is_u
     net.run(20.0)
     wish = net.subscribe("b3")
     net.run(20.0)
-    assert net.interested("b1") == ()
+    assert net.takers("b1") == {}
     net.loses = nothing
     net.run(3.0)
-    assert net.interested("b1") == (wish,)
+    assert net.takers("b1") == net.of(wish)
     assert net.frames(Interests, "b2", "b1")
     message = net.publish("b1")
     net.run(1.0)

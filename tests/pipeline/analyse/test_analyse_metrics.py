@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from support import plain_metrics as plain
-from support.traces import tables_of, write_tables
+from support.traces import said, tables_of, write_tables
 
 from tidings.core.trace import (
     Acknowledged,
@@ -62,7 +62,7 @@ def stories(draw: st.DrawFn, message: int, strategy: str) -> list[Row]:
     fits = [name for name, of in FILTERS.items() if of in (topic, "#")]
     wanted = tuple(draw(st.lists(st.sampled_from(fits), min_size=1, max_size=4, unique=True)))
     contract = (draw(deadlines), draw(prices))
-    rows: list[Row] = [Published(at, "b1", message, topic, 100, *contract, strategy, wanted)]
+    rows: list[Row] = [Published(at, "b1", message, topic, 100, *contract, strategy, said(*wanted))]
     for name in wanted:
         broker = name.split("/")[0]
         delays = st.sampled_from([-30.0, -0.4, 0.0, 0.1, 0.2, 0.35, 0.5, 0.7])

@@ -86,7 +86,7 @@ def of_another_version(file: Path) -> Path:
 
 
 def without_a_column(file: Path) -> Path:
-    return rewritten(file, pq.read_table(file).drop_columns(["interested"]))
+    return rewritten(file, pq.read_table(file).drop_columns(["attributes"]))
 
 
 def with_a_column_of_texts(file: Path) -> Path:
@@ -101,7 +101,7 @@ BAD = {
     emptied: "file is",
     foreign: "the version of its trace rows is 'none'",
     of_another_version: "the version of its trace rows is '9'",
-    without_a_column: "column interested is 'missing'",
+    without_a_column: "column attributes is 'missing'",
     with_a_column_of_texts: "column recorded_at is 'string'",
 }
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
+from support.scenarios import audiences
 from support.sweeps import a_spec
 
 from tidings.pipeline.analyse.question import MEASURES, Question
@@ -118,7 +119,7 @@ def _owed(rows: dict[str, list[dict[str, Any]]]) -> Iterator[Owed]:
         for taker in row["subscriptions"]:
             key = row["run"], row["message"], taker
             arrivals[key] = min(row["recorded_at"], arrivals.get(key, row["recorded_at"]))
-    for row in rows["published"]:
+    for row in audiences(rows):
         for wish in row["interested"]:
             at = arrivals.get((row["run"], row["message"], wish))
             delay_s = None if at is None else at - row["recorded_at"]

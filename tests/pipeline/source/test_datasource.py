@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from support.live import PahoClient, an_overlay, eventually, free_ports
 from support.logs import IMPATIENT, ORDERS, RESULTS, Shop
 from support.pages import ROOT
-from support.traces import a_publication, tables_of, write_tables
+from support.traces import a_publication, said, tables_of, write_tables
 
 from tidings.live.config import load
 from tidings.pipeline.source import datasource
@@ -140,7 +140,7 @@ def test_stored_traces_are_read_by_the_same_name(session: SparkSession, tmp_path
     assert found.schema == TidingsDataSource({"traces": "x", "table": "published"}).schema()
     taken = found.collect()
     assert sorted(row.message for row in taken) == [0, 1, 2, 3, 4]
-    assert taken[0].interested == ["b2/s:t", "b3/s:t"]
+    assert taken[0].attributes == said("b2/s:t", "b3/s:t")
     assert asked.option("table", "dropped").load().collect() == []
 
 

@@ -20,6 +20,7 @@ from support.traces import (
     a_drop,
     a_publication,
     a_wish,
+    said,
     some_frames,
     tables_of,
     write_tables,
@@ -206,7 +207,7 @@ def test_lateness_by_hand(spark: SparkSession, tmp_path: Path) -> None:
 def test_strategies_that_share_a_run_have_no_packets_of_their_own(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    other = Published(2.0, "b1", 2, "t", 100, inf, 1.0, "r-tree", (X,))
+    other = Published(2.0, "b1", 2, "t", 100, inf, 1.0, "r-tree", said(X))
     rows = [a_publication(1, 1.0, (X,)), a_delivery(1, 1.1, X), other, some_frames("data", 2)]
     traces = read_traces(spark, write_tables(tmp_path, tables_of({"mixed": rows})))
     frame = metrics.per_strategy(outcomes(traces), traces["published"], traces["carried"])

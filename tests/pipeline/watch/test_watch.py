@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from support.live import PahoClient, an_overlay, eventually, free_ports
-from support.traces import a_delivery, a_publication, a_wish, tables_of, write_tables
+from support.traces import a_delivery, a_publication, a_wish, said, tables_of, write_tables
 from support.watching import TIMING, all_rows, as_found, by_hand, write_segment, write_traces
 from typer.testing import CliRunner
 
@@ -71,7 +71,7 @@ def test_windows_are_those_computed_by_hand_whatever_else_lies_in_the_folder(
     bad = spoil(spoilt)
     shutil.copytree(traces / "published", spoilt / "published" / "copy")
     (spoilt / "published" / ".unfinished.parquet").write_text("not yet")
-    own = Published(3.0, "b1", 9, "$tidings/violations/a", 10, 0.1, 1.0, "d-tree", ("b2/c:a",))
+    own = Published(3.0, "b1", 9, "$tidings/violations/a", 10, 0.1, 1.0, "d-tree", said("b2/c:a"))
     write_segment(spoilt, 99, [own], run="other")
     warnings: list[str] = []
     watch = watched(spark, spoilt, tmp_path / "memory", warnings.append, 600)

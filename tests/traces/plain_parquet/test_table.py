@@ -64,10 +64,13 @@ def test_arrow_reads_the_rows_of_every_table(table: str, data: st.DataObject) ->
 @pytest.mark.parametrize("distinct", [1, 2, 256, 257, 65_536, 65_537])
 def test_a_dictionary_may_be_of_any_size(distinct: int) -> None:
     rows = [
-        Published(1.0, "n1", n, f"t/{n % distinct}", 1, inf, 1.0, "s", (f"{n % distinct}", "x"))
+        Published(1.0, "n1", n, f"t/{n % distinct}", 1, inf, 1.0, "s", f"{n % distinct}")
         for n in range(distinct + 3)
     ]
     assert_read_as_by_arrow(rows, 2_048)
+    lists = [(f"{n % distinct}", "x") for n in range(distinct + 3)]
+    taken = [Delivered(1.0, "n1", n, 0.5, 1, takers) for n, takers in enumerate(lists)]
+    assert_read_as_by_arrow(taken, 2_048)
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, SLICE - 1, SLICE, SLICE + 1, 3 * SLICE + 5])
@@ -80,10 +83,7 @@ def test_any_number_of_rows_is_read_back(count: int) -> None:
 
 
 def test_duckdb_reads_the_same_as_arrow(tmp_path: Path) -> None:
-    rows = [
-        Published(n / 4, "n1", n, "abc"[n % 3], 100, inf, 1.0, "s", ("x", "y")[: n % 3])
-        for n in range(5_000)
-    ]
+    rows = [Delivered(n / 4, "abc"[n % 3], n, 0.5, 1, ("x", "y")[: n % 3]) for n in range(5_000)]
     (tmp_path / "rows.parquet").write_bytes(file_of(rows, 2_048))
     found = duckdb.sql(f"from read_parquet('{tmp_path}/rows.parquet')").fetchall()
     expected = [tuple(row.values()) for row in by_arrow(rows).to_pylist()]

@@ -42,12 +42,12 @@ _Owed = BoundedCache[tuple[int, Contract], tuple[Destination, ...]]  # by plan a
 class Wanted(Value, frozen=True):
     """Who wants a message: here, and at which other brokers."""
 
-    everyone: tuple[str, ...]  # ids of all interested subscriptions
     local: tuple[Subscription, ...]
     local_ids: tuple[str, ...]
     takes_late: bool  # every local subscription takes a late message
     durable: bool  # some other broker's subscription must not miss it
     remote: tuple[tuple[str, tuple[Contract, ...]], ...]
+    brokers: tuple[str, ...]  # of `remote`
     plan: int  # its number in `owed`; 0 if it is for one message only
     owed: _Owed
 
@@ -217,7 +217,7 @@ class InterestTable:
             plan = self._index.plan(message.topic)
             self._plans_made += 1
             wanted = self._who([int(key) for key in plan.unconditional], self._plans_made)
-            planned, wishes = (plan, wanted), len(wanted.everyone)
+            planned, wishes = (plan, wanted), len(plan.unconditional)
             size_bytes = PLAN_BYTES + SUBSCRIPTION_BYTES * wishes + len(message.topic)
             self._plans.keep(message.topic, planned, size_bytes)
         plan, wanted = planned
@@ -241,12 +241,12 @@ class InterestTable:
                 remote.setdefault(subscription.broker, []).append(subscription.contract)
         local = tuple(s for s in found if s.broker == self._me)
         return Wanted(
-            everyone=tuple(s.id for s in found),
             local=local,
             local_ids=tuple(s.id for s in local),
             takes_late=all(s.contract.late == "deliver" for s in local),
             durable=any(s.contract.durable for s in found if s.broker != self._me),
             remote=tuple((broker, tuple(wishes)) for broker, wishes in sorted(remote.items())),
+            brokers=tuple(sorted(remote)),
             plan=plan,
             owed=self._owed,
         )

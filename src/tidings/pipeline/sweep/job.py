@@ -39,8 +39,8 @@ from tidings.pipeline.sweep.points import (
     remove_stale_drafts,
     run_tasks,
 )
-from tidings.traces.empty_tables import write_empty_tables
 from tidings.traces.files import parquet_files, read_files
+from tidings.traces.plain_parquet.empty_tables import write_empty_tables
 from tidings.traces.points import FINISHED, POINT_SCHEMA, POINTS
 
 POLL_S = 0.2

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tidings.pipeline.trace_frames import Traces
+from tidings.pipeline.transforms.audience import with_audience
 from tidings.traces.outcomes import (
     DROPPED,
     GRAIN_S,
@@ -64,7 +65,7 @@ def examined(traces: Traces, by: By = "clock") -> DataFrame:
 def joined(traces: Traces) -> DataFrame:
     """Each pair with what was asked for, and with its first delivery and its first drop."""
     return (
-        pairs(traces["published"])
+        pairs(with_audience(traces["published"], traces["subscribed"]))
         .transform(with_contract, contracts(traces["subscribed"]))
         .join(arrivals(traces["delivered"]), ["run", "message", "subscription"], "left")
         .join(drops(traces["dropped"]), ["run", "message", "subscriber_broker"], "left")
@@ -72,7 +73,7 @@ def joined(traces: Traces) -> DataFrame:
 
 
 def pairs(published: DataFrame) -> DataFrame:
-    """One row per publication and subscription that its broker knew to be interested."""
+    """One row per publication, as `with_audience` gives them, and subscription that wanted it."""
     return published.withColumn("subscription", F.explode("interested")).select(
         "run",
         "message",

@@ -47,6 +47,7 @@ from tidings.pipeline.watch.waiting_files import (
     extent,
     waiting_file,
 )
+from tidings.pipeline.watch.wishes import LatestWishes
 from tidings.traces.files import parquet_files
 from tidings.traces.fingerprints import Fingerprint, content_fingerprints
 
@@ -73,8 +74,10 @@ class Admission(Struct, frozen=True):
 class Admissions:
     """The rows of a trace folder for one stream, which reads `<folder>/rows`."""
 
-    def __init__(self, traces: Path, folder: Path, warn: Callable[[str], None]) -> None:
-        self._traces, self._folder, self._warn = traces, folder, warn
+    def __init__(
+        self, traces: Path, folder: Path, wishes: LatestWishes, warn: Callable[[str], None]
+    ) -> None:
+        self._traces, self._folder, self._wishes, self._warn = traces, folder, wishes, warn
         self.rows = self.refused = 0
         self.last_at = -1.0  # of all rows; below 0 there was none
         self._waiting: dict[str, WaitingFile] = {}
@@ -170,18 +173,22 @@ class Admissions:
         for each in planned:
             table, file = each.name.partition("/")[0], self._traces / each.name
             try:
-                parts.append(checked_rows(file, table))
+                rows = checked_rows(file, table)
             except ConfigError as problem:
                 self._refuse(file, problem)
                 self._give_up(each.content)
             else:
                 good.append(each)
+                parts.append(self._with_audience(rows) if table == "published" else rows)
         self.last_at = max([self.last_at, *(extent(rows)[1] for rows in parts)])
         kept = Admission(number, self.last_at, tuple(good))
         self._note(kept)
         if parts:
             self._write(kept, parts)
         return sum(rows.num_rows for rows in parts)
+
+    def _with_audience(self, published: pa.Table) -> pa.Table:
+        return self._wishes.told(published).drop_columns(["attributes"])
 
     def _note(self, note: Admission) -> None:
         with (self._folder / NOTES).open("ab") as file:

@@ -83,7 +83,7 @@ class Watch:
             held.enter_context(held_alone(checkpoint / LOCK, _busy(checkpoint)))
             _agree(checkpoint / "watch.json", timing)
             self._wishes = LatestWishes(traces, warn)
-            self._admissions = Admissions(traces, checkpoint / ADMITTED_FOLDER, warn)
+            self._admissions = Admissions(traces, checkpoint / ADMITTED_FOLDER, self._wishes, warn)
             self._query, self._counted = self._started(spark.newSession(), checkpoint), -1
             self._held = held.pop_all()
         self._heard_at, self._is_silent = time.monotonic(), False

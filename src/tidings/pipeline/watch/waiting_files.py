@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from tidings.core.errors import ConfigError
 from tidings.core.trace import TABLES
+from tidings.traces.audience import INTERESTED
 from tidings.traces.fingerprints import Fingerprint, content_fingerprints
 from tidings.traces.intake import check_columns
 from tidings.traces.schemas import arrow_schema
@@ -23,7 +24,7 @@ from tidings.traces.stored import stored_rows
 
 # What a watch needs of each table.
 ADMITTED = {
-    "published": ("run", "recorded_at", "message", "topic", "deadline_s", "interested"),
+    "published": ("run", "recorded_at", "message", "topic", "deadline_s", "attributes"),
     "delivered": ("run", "recorded_at", "message", "age_s", "subscriptions"),
 }
 AHEAD_S = 300.0  # of this machine's clock; a row from the future would make all others late
@@ -44,8 +45,11 @@ def _schema(table: str) -> pa.Schema:
     return pa.schema([whole.field(name) for name in ADMITTED[table]])
 
 
-# Rows of both tables; what only the other kind has is null.
-_EITHER = pa.unify_schemas([_schema(table) for table in ADMITTED])
+# Rows of both tables, with the audience of publications in place of what it follows from; what only
+# the other kind has is null.
+_GIVEN = _schema("published").append(pa.field("interested", INTERESTED))
+_PUBLISHED = _GIVEN.remove(_GIVEN.get_field_index("attributes"))
+_EITHER = pa.unify_schemas([_PUBLISHED, _schema("delivered")])
 ROW_SCHEMA = pa.schema([field.with_nullable(True) for field in _EITHER])
 
 

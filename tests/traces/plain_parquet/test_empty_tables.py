@@ -12,11 +12,11 @@ from support.segments import live_folder
 
 from tidings.core.trace import TABLES, Published
 from tidings.traces.compaction import compact
-from tidings.traces.empty_tables import EMPTY, write_empty_tables
 from tidings.traces.files import listed_files
 from tidings.traces.headline import read_tables
 from tidings.traces.intake import take_in
 from tidings.traces.live_files import TraceFiles
+from tidings.traces.plain_parquet.empty_tables import EMPTY, write_empty_tables
 from tidings.traces.points import POINT_SCHEMA
 from tidings.traces.schemas import arrow_schema
 
@@ -39,7 +39,7 @@ NAMES |= {*TABLES, *POINT_SCHEMA.names}
 def live_trace(folder: Path) -> Path:
     """Of two brokers, one of which has said something."""
     traces = [TraceFiles(folder, "run", broker) for broker in ("n1", "n2")]
-    row = Published(1.0, "n1", 7, "a", 1, inf, 1.0, "d-tree", ("n1/c:a",))
+    row = Published(1.0, "n1", 7, "a", 1, inf, 1.0, "d-tree", "")
     traces[0].rows[Published].append(row)
     for trace in traces:
         trace.close()
