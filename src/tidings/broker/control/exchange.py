@@ -59,7 +59,9 @@ class Exchange:
         self._view, self._batch_s, self._plan = view, settings.batch_s, plan
         self._transmitter, self._links = transmitter, transmitter.links
         self._strategies, self._waiting = strategies, waiting
-        lifetime_s = settings.report_lifetime_s if settings.estimates == "measured" else inf
+        # A network that moves must forget; one that does not, and is not measured, has no news.
+        ages = self._moves or settings.estimates == "measured"
+        lifetime_s = settings.report_lifetime_s if ages else inf
         change, self._own = settings.advertise_change, incarnation
         self.link_state = LinkState(view, incarnation.number, change, lifetime_s, address)
         self.link_state.neighbours_changed((), tuple(self._links))
