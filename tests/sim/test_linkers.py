@@ -83,3 +83,38 @@ def test_the_same_seed_gives_the_same_overlay() -> None:
         return outcome(a_scenario(topology=topology, broker=broker))[0].digest
 
     assert digest() == digest()
+
+
+@pytest.mark.parametrize("linking", CHOOSING)
+def test_two_halves_that_meet_again_are_one_overlay_and_nothing_is_lost_or_repeated(
+    linking: str,
+) -> None:
+    names = [f"b{number}" for number in range(1, 9)]
+    dark = [(a, b) for a in names[:4] for b in names[4:]]
+    schedule = [{"link": [a, b], "from_s": 7.0, "to_s": 14.0} for a, b in dark]
+    topology = {"kind": "full-mesh", "brokers": len(names)}
+    run = {"seconds": 12.0, "start_s": 6.0, "drain_s": 30.0}
+    rows = choosing(linking, topology=topology, run=run, faults={"schedule": schedule})
+    assert served(rows) == wanted(rows) != set()
+    during = [row for row in rows["delivered"] if row["age_s"] > 1.0]
+    assert during, "some waited for the others to come back"
+    near, reached = links_at_the_end(rows), {names[0]}
+    for _ in names:
+        reached |= {other for name in reached for other in near[name]}
+    assert reached == {*names}
+
+
+@pytest.mark.parametrize("linking", CHOOSING)
+def test_a_joiner_that_dies_in_the_middle_is_forgotten_by_all(linking: str) -> None:
+    absence = [
+        {"broker": "b12", "from_s": 0.0, "to_s": 3.0},
+        {"broker": "b12", "from_s": 3.1},
+    ]
+    broker = {"linking": linking, "estimates": "measured", "report_lifetime_s": 4.0}
+    run = {"seconds": 6.0, "start_s": 12.0, "drain_s": 4.0}
+    rows = choosing(linking, dynamics={"absence": absence}, broker=broker, run=run)
+    assert any(row["broker"] == "b12" and row["up"] for row in rows["link_changed"])
+    near = links_at_the_end(rows)
+    assert not any("b12" in others for name, others in near.items() if name != "b12")
+    others = {(m, s) for m, s in wanted(rows) if not s.startswith("b12/")}
+    assert {(m, s) for m, s in served(rows) if not s.startswith("b12/")} == others != set()
