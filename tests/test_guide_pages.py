@@ -57,8 +57,10 @@ def test_every_parameter_stands_on_the_page_with_its_default(title: str) -> None
 
 def test_the_configurations_on_the_page_are_accepted_and_name_each_other() -> None:
     blocks = toml_blocks(GUIDE / "run-a-broker.md")
-    delft, turin = (parse(tomllib.loads(block), "page") for block in blocks)
+    delft, turin, newcomer, first = (parse(tomllib.loads(block), "page") for block in blocks)
     assert [n.name for n in delft.neighbour] == [turin.name]
     assert [n.name for n in turin.neighbour] == [delft.name]
     assert delft.neighbour[0].port == turin.link_port
     assert delft.settings().policies[0].contract.late == "drop"
+    assert [member.port for member in newcomer.member] == [first.link_port]
+    assert first.links_itself

@@ -14,6 +14,7 @@ from tidings.files.toml import read_toml
 from tidings.live.config import BrokerConfig, Emulate, Estimate, Neighbour, load, parse
 from tidings.testbed.broker_files import to_toml
 
+JOINING: dict[str, Any] = {"name": "n1", "member": [{"port": 7001}]}
 NEIGHBOUR = {"name": "n2", "port": 7002}
 
 
@@ -70,6 +71,18 @@ def test_the_smallest_file_is_a_name() -> None:
             "neighbour[0].emulate.repeat_s",
             "after the last step (5 s)",
         ),
+        (
+            JOINING | {"broker": {"linking": "configured"}},
+            "broker.linking",
+            "one of full-mesh, nearest, random",
+        ),
+        (JOINING | {"broker": {"linking": "nearst"}}, "broker.linking", "nearest"),
+        (JOINING | {"broker": {"estimates": "pinned"}}, "broker.estimates", "measured"),
+        (JOINING | {"host": "0.0.0.0"}, "address", "host:port"),
+        (JOINING | {"host": "0.0.0.0", "address": "a b:7"}, "address", "host:port"),
+        (JOINING | {"member": [{"port": 7001}] * 2}, "member[1]", "once"),
+        (JOINING | {"member": [{"port": 0}]}, "member[0].port", ">= 1"),
+        (JOINING | {"member": [{"host": "a b", "port": 1}]}, "member[0].host", "host's name"),
         ({"name": "n1", "policy": [{"topic": "a/#/b"}]}, "policy[0].topic", "last level"),
         ({"name": "n1", "broker": {"strategy": "x"}}, "broker.strategy", "d-tree"),
         ({"name": "n1", "policy": [{"topic": "a", "strategy": "x"}]}, "policy.strategy", "d-tree"),
@@ -83,6 +96,29 @@ def test_a_fault_is_named_with_its_field_and_what_is_accepted(
     assert caught.value.source == "broker.toml"
     assert field in caught.value.field
     assert accepted in str(caught.value)
+
+
+def test_a_broker_with_a_member_chooses_its_links_by_chance_unless_it_says_how() -> None:
+    assert parse(JOINING, "x").broker.linking == "random"
+    assert parse(JOINING, "x").links_itself
+    assert parse(JOINING | {"broker": {"linking": "nearest"}}, "x").broker.linking == "nearest"
+    first_of_all = parse({"name": "n1", "broker": {"linking": "random"}}, "x")
+    assert first_of_all.links_itself
+    assert not parse({"name": "n1"}, "x").links_itself
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, "127.0.0.1:7005"),
+        ({"host": "::1"}, "[::1]:7005"),
+        ({"address": "turin.example.net"}, "turin.example.net:7005"),
+        ({"address": "turin.example.net:1"}, "turin.example.net:1"),
+        ({"host": "0.0.0.0", "address": "[2001:db8::7]:9"}, "[2001:db8::7]:9"),
+    ],
+)
+def test_others_are_told_where_to_find_a_broker(fields: dict[str, Any], told: str) -> None:
+    assert parse(JOINING | fields, "x").told_address(7005) == told
 
 
 def test_a_policy_becomes_the_contract_of_its_topics() -> None:

@@ -22,12 +22,12 @@ class BrokerProcess:
     """A broker that can be stopped, killed and started again."""
 
     def __init__(self, config: BrokerConfig, folder: Path) -> None:
-        self.port, self._path = config.mqtt_port, folder / f"{config.name}.toml"
-        self._path.write_text(to_toml(config))
+        self.port, self.path = config.mqtt_port, folder / f"{config.name}.toml"
+        self.path.write_text(to_toml(config))
         self._said, self._complained = folder / f"{config.name}.out", folder / f"{config.name}.err"
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tidings.live", str(self._path)]
+        command = [sys.executable, "-m", "tidings.live", str(self.path)]
         with self._said.open("w") as said, self._complained.open("w") as complained:
             self.process = start(command, stdin=subprocess.PIPE, stdout=said, stderr=complained)
 
@@ -36,14 +36,16 @@ class BrokerProcess:
 
     def until(self, **wanted: Any) -> None:
         """Waits until it reports this: that it listens, its links, how many subscriptions."""
+        eventually(lambda: (status := self._status()) | wanted == status, START_WITHIN_S)
 
-        def so() -> bool:
-            assert self.process.poll() is None, self.complaints()
-            lines = self._said.read_text().rpartition("\n")[0].splitlines()
-            status = {name: value for line in lines for name, value in json.loads(line).items()}
-            return status | wanted == status
+    def until_linked(self, *others: str) -> None:
+        """Waits until its links are those to these brokers, in whatever order they came up."""
+        eventually(lambda: set(self._status().get("links", ())) == {*others}, START_WITHIN_S)
 
-        eventually(so, START_WITHIN_S)
+    def _status(self) -> dict[str, Any]:
+        assert self.process.poll() is None, self.complaints()
+        lines = self._said.read_text().rpartition("\n")[0].splitlines()
+        return {name: value for line in lines for name, value in json.loads(line).items()}
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Its exit code."""

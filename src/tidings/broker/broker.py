@@ -245,6 +245,16 @@ class Broker:
         self._upkeep.refused(neighbour, now)
         return []
 
+    def member_found(self, name: str, now: float) -> list[Effect]:
+        """The world has reached a member of which it knew the address only. If this broker is
+        alone, a link to it is to come up, as if it had been asked for."""
+        self._upkeep.found(name, now)
+        return []
+
+    def reached_at(self, address: str) -> None:
+        """Others reach this broker there, as is known when it listens."""
+        self._exchange.link_state.moved_to(address)
+
     def link_ready(self, neighbour: str, room_bytes: float, now: float) -> list[Effect]:
         """The link can take this many bytes from now on; the last parcel may overshoot."""
         link = self._links.get(neighbour)
@@ -309,6 +319,10 @@ class Broker:
     def close(self, now: float) -> list[Effect]:
         """The last rows of a broker that ends in good order."""
         return self._upkeep.carried(now)
+
+    def is_sending(self) -> bool:
+        """Does anything wait for a link, or for the answer of a neighbour?"""
+        return next(self._transmitter.holding(), None) is not None
 
     def holding(self) -> Iterator[Parcel]:
         """All parcels this broker answers for: in queues, sent and not acknowledged, waiting."""

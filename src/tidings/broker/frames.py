@@ -27,9 +27,11 @@ MOST_IN_BUNDLE: Final = 63
 
 @final
 class Hello(Struct, frozen=True, array_like=True, tag="H", gc=False):
-    """First on a connection, between the two worlds' plumbing: who speaks. Brokers never see it."""
+    """First on a connection, between the two worlds' plumbing: who speaks. Brokers never see it.
+    One with a refusal may follow: why the speaker ends a connection that has begun."""
 
     broker: str
+    refusal: str = ""
 
 
 @final

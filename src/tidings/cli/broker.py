@@ -42,7 +42,9 @@ def broker(
       host = "192.0.2.7"
       port = 7001
 
-    Of each pair the broker whose name is smaller dials. SIGTERM or Ctrl-C ends it in good order.
+    Of each pair the broker whose name is smaller dials. A table [[member]] with host and port is
+    enough to join an overlay whose brokers look for links themselves (linking = "random" in the
+    table [broker], or a member). SIGTERM or Ctrl-C ends a broker in good order.
     """
     chosen = load(config)
     if check:
@@ -53,8 +55,11 @@ def broker(
 
 def _say_checked(config: BrokerConfig, json: bool) -> None:
     neighbours = [neighbour.name for neighbour in config.neighbour]
+    members = [str(member.address()) for member in config.member]
     if json:
-        print(msgspec.json.encode({"broker": config.name, "neighbours": neighbours}).decode())
+        found = {"broker": config.name, "neighbours": neighbours}
+        print(msgspec.json.encode(found | ({"members": members} if members else {})).decode())
     else:
         known = ", ".join(neighbours) or "none"
-        print(f"{config.source} can be used: broker {config.name}, neighbours: {known}.")
+        joins = f", joins by {', '.join(members)}" if members else ""
+        print(f"{config.source} can be used: broker {config.name}, neighbours: {known}{joins}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +12,15 @@ from msgspec.structs import asdict, replace
 
 from tidings.broker.settings import Settings
 from tidings.core.document import convert, value_at
-from tidings.core.errors import ConfigError, FilterError, one_of
+from tidings.core.errors import ConfigError, one_of
 from tidings.core.links.conditions import Conditions
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.policy import Policy
 from tidings.core.ranges import NotNegative, Positive, Ratio
-from tidings.core.topic import check_filter
 from tidings.files.document_kinds import check_kind
 from tidings.files.toml import read_toml
+from tidings.live.config_faults import faults
+from tidings.live.links.addresses import Address, address_in
 from tidings.routing import SIMULATOR_ONLY, live_strategies
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 NAME = r"^[^/\s]+\Z"  # ids are made of names: `broker/client:filter`
 Name = Annotated[str, Meta(pattern=NAME)]
+
+JOINING = "random"  # the linker of a broker that has members to join, and names no linker
 
 HIDDEN = {"broker.policies"}  # the tables [[policy]] become that
 
@@ -96,6 +99,16 @@ class Neighbour(_Table, frozen=True, kw_only=True):
         return self.estimate.link_estimate() if self.estimate else None
 
 
+class Member(_Table, frozen=True, kw_only=True):
+    """A broker by which to join the overlay: it says its name, and where all the others are."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=1, le=65_535)]  # its link_port
+
+    def address(self) -> Address:
+        return Address(self.host, self.port)
+
+
 class Mqtt(_Table, frozen=True):
     """What clients may cost."""
 
@@ -128,7 +141,9 @@ class BrokerFile(_Table, frozen=True):
     host: str = "127.0.0.1"  # where it listens
     mqtt_port: Port = 1883  # 0: any free one
     link_port: Port = 0  # for neighbours; 0: any free one
+    address: str = ""  # host or host:port where others reach the link port; empty: host, as above
     neighbour: tuple[Neighbour, ...] = ()
+    member: tuple[Member, ...] = ()  # to join by: the broker then chooses its links itself
     broker: Settings = Settings()
     policy: tuple[Policy, ...] = ()
     mqtt: Mqtt = Mqtt()
@@ -145,6 +160,16 @@ class BrokerFile(_Table, frozen=True):
     store: str = ""  # folder for durable messages; empty: `store` in the folder of the traces
     logs: str = ""  # folder for logs; empty: `logs` in the folder of the traces
     flush_s: Positive = 1.0  # trace rows reach the disk this often
+
+    @property
+    def links_itself(self) -> bool:
+        """Does this broker look for links, and take those of strangers?"""
+        return bool(self.member) or self.broker.linking != "configured"
+
+    def told_address(self, link_port: int) -> str:
+        """Where others reach its links, as it tells them."""
+        told = address_in(self.address, link_port) if self.address else None
+        return str(told or Address(self.host, link_port))
 
     def store_file(self) -> Path:
         """Where this broker keeps its durable messages."""
@@ -215,47 +240,9 @@ def parse(document: dict[str, Any], source: str) -> BrokerConfig:
         accepted = "no such field; one table [[policy]] for each"
         raise ConfigError(source, "broker.policies", policies, accepted)
     config = BrokerConfig(**asdict(convert(document, BrokerFile, source, HIDDEN)), source=source)
-    for field, value, accepted in _faults(config):
+    if config.member and value_at(document, "broker.linking") is None:
+        config = replace(config, broker=replace(config.broker, linking=JOINING))
+    for field, value, accepted in faults(config):
         raise ConfigError(source, field, value, accepted)
     config.settings().checked(source)
     return config
-
-
-def _faults(config: BrokerConfig) -> Iterator[tuple[str, object, str]]:
-    """Faults that the types of the fields do not exclude: field, value, what is accepted."""
-    pinned, names = config.broker.estimates == "pinned", {config.name}
-    known = config.known(config.source)
-    for place, neighbour in enumerate(config.neighbour):
-        where = f"neighbour[{place}]"
-        if neighbour.name in names:
-            yield f"{where}.name", neighbour.name, "a name of its own, not this broker's"
-        names.add(neighbour.name)
-        if pinned and known[neighbour.name] is None:
-            yield f"{where}.estimate", None, 'a delay_ms, because broker.estimates is "pinned"'
-        if neighbour.emulate:
-            yield from _faults_of_emulation(f"{where}.emulate", neighbour.emulate)
-    for table in ("policy", "log"):
-        for place, entry in enumerate(getattr(config, table)):
-            try:
-                check_filter(entry.topic)
-            except FilterError as fault:
-                yield f"{table}[{place}].topic", entry.topic, f"a topic filter ({fault.problem})"
-    for place, log in enumerate(config.log):
-        if log.name in {other.name for other in config.log[:place]}:
-            yield f"log[{place}].name", log.name, "a name of its own"
-
-
-def _faults_of_emulation(where: str, emulate: Emulate) -> Iterator[tuple[str, object, str]]:
-    edges = [edge for outage in emulate.outages for edge in outage]
-    if edges != sorted(set(edges)):
-        yield f"{where}.outages", emulate.outages, "[from, to] pairs, sorted and disjoint"
-    steps_at = [from_s for from_s, _ in emulate.delay_steps]
-    if steps_at != sorted(set(steps_at)):
-        accepted = "[from_s, delay_s] pairs, each from a later instant than the one before"
-        yield f"{where}.delay_steps", emulate.delay_steps, accepted
-    if emulate.s_per_byte and emulate.rate_bytes_per_s < inf:
-        accepted = "0, as rate_bytes_per_s says how fast the link is"
-        yield f"{where}.s_per_byte", emulate.s_per_byte, accepted
-    if steps_at and emulate.repeat_s <= steps_at[-1]:
-        accepted = f"an instant after the last step ({steps_at[-1]:g} s)"
-        yield f"{where}.repeat_s", emulate.repeat_s, accepted

@@ -86,6 +86,7 @@ class Driver:
         self.when_roomy: Callable[[], None] | None = None  # called once, when queues are short
 
     def add_wire(self, neighbour: str) -> Wire:
+        """Before the first link to a neighbour comes up."""
         wire = self.wires[neighbour] = Wire(neighbour, self.link_ready, self._dirty)
         return wire
 
@@ -158,6 +159,14 @@ class Driver:
         now = self.clock()
         self.carry_out(self.broker.link_up(neighbour, now), now)
 
+    def link_refused(self, neighbour: str) -> None:
+        now = self.clock()
+        self.carry_out(self.broker.link_refused(neighbour, now), now)
+
+    def member_found(self, name: str) -> None:
+        now = self.clock()
+        self.carry_out(self.broker.member_found(name, now), now)
+
     def link_down(self, neighbour: str) -> None:
         now = self.clock()
         self.silent.discard(neighbour)
@@ -174,6 +183,11 @@ class Driver:
                 neighbour, up = effect.row.neighbour, effect.row.up
                 (self.silent.discard if up else self.silent.add)(neighbour)
                 self.link_changed(neighbour, up)
+
+    def leave(self) -> None:
+        """The others shall look for no links to this broker any more."""
+        now = self.clock()
+        self.carry_out(self.broker.leave(now), now)
 
     def close(self) -> None:
         """The broker ends in good order."""

@@ -1,7 +1,8 @@
 """What is one live broker made of? State machine, driver, clients, links, trace, store, logs.
 
 It restores what an earlier incarnation stored, listens, then dials its neighbours. When it ends it
-disconnects its clients, closes its links, and writes the last trace rows.
+disconnects its clients, takes leave if others might look for it, closes its links, and writes the
+last trace rows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from secrets import randbelow, token_hex
 from typing import Any
 
 from tidings.broker.broker import Broker
+from tidings.broker.control.linkage import Whereabouts
 from tidings.core.errors import ConfigError
 from tidings.core.rng import Draws
 from tidings.live.clock import wall_clock
@@ -32,6 +34,7 @@ from tidings.traces.live_files import TraceFiles, check_writable
 
 INCARNATIONS_SINCE = 1_735_689_600  # 2025-01-01; they are quarter seconds since then
 UNDATED_INCARNATIONS = 1 << 16  # to draw from if the clock is from before that
+HANDED_ON_WITHIN_S = 2.0  # how long neighbours may take to answer for what a leaving broker has
 SENT_WITHIN_S = 2.0  # how long clients and neighbours may take to read the rest at the end
 
 logger = logging.getLogger("tidings.store")
@@ -48,14 +51,16 @@ class LiveBroker:
         self.store = self._open_store()
         self.logs = self._open_logs()
         incarnation = config.incarnation or _incarnation(self._clock())
-        self.broker = Broker(config.name, config.settings(), known, incarnation, life=_life(config))
+        there = Whereabouts() if config.links_itself else None
+        own = (config.name, config.settings(), known, incarnation)
+        self.broker = Broker(*own, life=_life(config), whereabouts=there)
         self.trace = TraceFiles(Path(config.traces), config.run, config.name)
         self.origin = Origin(config.started_at)
         self._draws = Draws(config.seed)
         deliveries = self.logs.deliveries()
         self.driver = Driver(self.broker, self._clock, self.trace, deliveries, self.store, fail)
         self.front = MqttFront(self.driver, deliveries, config.mqtt)
-        self.links = LinkConnector(self.driver, config.neighbour, self._draws)
+        self.links = LinkConnector(self.driver, config, self._draws)
         self.log_server = LogServer(self.logs.by_name)
         for neighbour in config.neighbour:
             self._lay_wire(neighbour)
@@ -71,6 +76,7 @@ class LiveBroker:
             if self._config.log:
                 self.log_port = await self._listen(self.log_server.accept, "log_port", "log_host")
             self.link_port = await self._listen(self.links.accept, "link_port")
+            self.broker.reached_at(self._config.told_address(self.link_port))
             self.mqtt_port = await self._listen(self.front.accept, "mqtt_port")
         except ConfigError:
             await self.stop()
@@ -83,7 +89,11 @@ class LiveBroker:
         """Ends in good order: nothing recorded is lost."""
         for server in self._servers:
             server.close()
+        if self._config.links_itself:
+            await self._hand_on()
         self.front.stop()
+        if self._config.links_itself:
+            self.driver.leave()
         self.links.stop()
         await self._until_sent()
         self._flush_notices(ending=True)
@@ -143,6 +153,14 @@ class LiveBroker:
     def _fault(self, field: str, accepted: str) -> ConfigError:
         config = self._config
         return ConfigError(config.source or config.name, field, getattr(config, field), accepted)
+
+    async def _hand_on(self) -> None:
+        """Waits until neighbours answer for what this broker has, if they do. Clients get what
+        comes for them meanwhile; later nothing is read, so that neighbours keep it."""
+        self.front.hush()
+        end_at = self._clock() + HANDED_ON_WITHIN_S
+        while self.broker.is_sending() and self._clock() < end_at:
+            await asyncio.sleep(0.005)
 
     async def _until_sent(self) -> None:
         """Waits until what was written has left, but not for peers that do not read."""

@@ -137,3 +137,34 @@ def test_a_member_list_with_lies_in_it_costs_attempts_and_nothing_else() -> None
         now += 0.5
     assert 200 <= attempts <= 200 * 12, "until their reports were too old, ever more slowly"
     assert broker.wake_at() > now - 1.0
+
+
+def test_a_member_whose_name_is_found_is_a_seed_and_its_link_counts_as_asked_for() -> None:
+    broker = a_broker()
+    assert asked(broker.tick(0.0)) == []
+    broker.member_found("b7", 1.0)
+    broker.link_up("b7", 1.1)
+    assert asked(broker.tick(1.1)) == []
+    broker.receive("b7", a_report("b7", "b1"), 1.2)
+    broker.link_down("b7", 20.0)
+    assert asked(broker.tick(20.0)) == ["b7"]
+    broker.link_refused("b7", 20.1)
+    assert [at for at in range(21, 4000) if asked(broker.tick(float(at)))], "never forgotten"
+
+
+def test_a_member_that_is_found_while_there_are_links_is_asked_for_if_it_is_wanted() -> None:
+    broker = a_broker(seeds=("b7",))
+    broker.tick(0.0)
+    broker.link_up("b7", 0.1)
+    broker.member_found("b8", 0.2)
+    assert broker.wake_at() <= 0.2
+    assert asked(broker.tick(0.2)) == ["b8"]
+
+
+def test_where_a_broker_is_reached_may_be_known_only_when_it_listens() -> None:
+    broker = a_broker(seeds=("b7",))
+    broker.reached_at("elsewhere:2")
+    broker.link_up("b7", 0.0)
+    effects = broker.tick(0.0) + broker.tick(0.5)
+    told = [e.frame for e in effects if isinstance(getattr(e, "frame", None), Links)]
+    assert {frame.address for frame in told} == {"elsewhere:2"}

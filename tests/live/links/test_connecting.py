@@ -99,26 +99,28 @@ def test_a_where_filter_holds_across_brokers(overlay: Overlay) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "complaint", "answered"),
     [
-        (b"\xff\xff\xff\xff", "4294967295 bytes"),
-        (b"\x00\x00\x00\x02\x93\x01", "no frame"),
-        (b"\x00\x10\x00\x00" + bytes(5_000), "5004 bytes without a Hello"),
-        (encode(Hello("n" * 5_000)), "'nnnn"),
-        (b"GET / HTTP/1.1\r\n\r\n", "bytes"),
-        (encode(Hello("stranger")), "neighbours here are"),
-        (encode(Hello("n2")), "connected already"),
-        (encode(Hello("n9")), "neighbours here are"),
-        (encode(Interests(1, "n2", 1, 0, 1, (), ())), "another frame than Hello"),
+        (b"\xff\xff\xff\xff", "4294967295 bytes", ""),
+        (b"\x00\x00\x00\x02\x93\x01", "no frame", ""),
+        (b"\x00\x10\x00\x00" + bytes(5_000), "5004 bytes without a Hello", ""),
+        (encode(Hello("n" * 5_000)), "'nnnn", "no neighbour"),
+        (b"GET / HTTP/1.1\r\n\r\n", "bytes", ""),
+        (encode(Hello("stranger")), "neighbours here are", "no neighbour"),
+        (encode(Hello("n2")), "connected already", "connected already"),
+        (encode(Hello("n9")), "neighbours here are", "no neighbour"),
+        (encode(Interests(1, "n2", 1, 0, 1, (), ())), "another frame than Hello", ""),
     ],
 )
 def test_who_does_not_belong_is_turned_away_with_one_line(
-    overlay: Overlay, caplog: pytest.LogCaptureFixture, words: bytes, complaint: str
+    overlay: Overlay, caplog: pytest.LogCaptureFixture, words: bytes, complaint: str, answered: str
 ) -> None:
     stranger = peer(overlay, "n3")
     stranger.sendall(words)
-    greeting = answer(stranger)
-    assert Decoder().feed(greeting) in ([Hello("n3")], [])
+    said = [frame for frame in Decoder().feed(answer(stranger)) if isinstance(frame, Hello)]
+    assert [hello.broker for hello in said] in (["n3", "n3"], ["n3"], [])
+    told = "".join(hello.refusal for hello in said)
+    assert answered in told if answered else not told
     lines = [record.getMessage() for record in caplog.records]
     assert len([line for line in lines if complaint in line]) == 1, lines
     works(overlay, "n1", "n3")

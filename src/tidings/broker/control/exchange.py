@@ -186,7 +186,9 @@ class Exchange:
                 self._transmitter.tell(link, Gossip(0, name, news), now, effects)
 
     def farewell(self, now: float, effects: list[Effect]) -> None:
-        """This broker leaves: nobody shall look for it any more."""
+        """This broker leaves: nobody shall look for it any more. What its clients have just taken
+        back does not wait for company."""
+        self._share_interests(now, effects)
         if links := self.link_state.advertise({}, now, insist=True):
             self._spread(links, "", now, effects)
 
@@ -221,12 +223,15 @@ class Exchange:
             self._spread(links, "", now, effects)
             for neighbour, estimate in links.links:
                 self._links[neighbour].advertised(estimate)
-        if changes := self.interests.changes():
-            for part in split(changes):
-                self._spread(part, "", now, effects)
+        self._share_interests(now, effects)
         for name, router in self._strategies.talking.items():
             if news := router.news(self._view):
                 self._spread(Gossip(0, name, news), "", now, effects)
+
+    def _share_interests(self, now: float, effects: list[Effect]) -> None:
+        if changes := self.interests.changes():
+            for part in split(changes):
+                self._spread(part, "", now, effects)
 
     def _tell_interests(
         self, link: LinkEnd, origin: str, now: float, effects: list[Effect]

@@ -80,6 +80,10 @@ class LinkState:
         self._take(Report(frame, mine, now, frozenset(mine)))
         return frame
 
+    def moved_to(self, address: str) -> None:
+        """This broker takes links there: told from the next report on."""
+        self._address = address
+
     def renew_at(self) -> float:
         """When our own report is to be renewed, changed or not."""
         mine = self._newest.get(self._me)

@@ -31,7 +31,7 @@ class Whereabouts(Value, frozen=True):
     """Of a broker whose links come and go."""
 
     seeds: tuple[str, ...] = ()  # members that it knows before it has heard of any
-    address: str = ""  # where others reach it, as it tells them
+    address: str = ""  # where others reach it, as it tells them; see `Broker.reached_at`
 
 
 class Refusal(ChangingValue):
@@ -48,7 +48,7 @@ class Linkage:
         self, settings: Settings, configured: Iterable[str], seeds: Iterable[str], view: View
     ) -> None:
         self._me, self._view = view.me, view
-        self._configured, self._seeds = tuple(sorted(configured)), tuple(sorted(seeds))
+        self._configured, self._seeds = tuple(sorted(configured)), set(seeds)
         self._linker = LINKERS[settings.linking](settings.linker)
         self._idle = settings.linking == "configured"  # then there is nothing to ask for
         self._opening: dict[str, float] = {}  # until when an answer is awaited
@@ -63,6 +63,16 @@ class Linkage:
         if self._idle:
             return inf
         return self._again_at if self._view.version == self._looked_at_version else 0.0
+
+    def found(self, seed: str, now: float) -> None:
+        """The world has reached a member of which only the address was known, and this is its name.
+        A broker that is alone would ask for it at once, so that counts as asked."""
+        if self._idle or seed in self._seeds:
+            return
+        self._seeds.add(seed)
+        self._view.version += 1
+        if not self._view.neighbours:
+            self._opening[seed] = now + ANSWER_WITHIN_S
 
     def came_up(self, neighbour: str, now: float) -> None:
         """A link is there: by our wish, or the other end's."""

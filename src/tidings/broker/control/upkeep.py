@@ -171,6 +171,11 @@ class Upkeep:
             self._waiting.hasten(now)
         self.exchange.neighbours_changed(now)
 
+    def found(self, member: str, now: float) -> None:
+        """A member by which this broker joins has a name."""
+        self._linkage.found(member, now)
+        self._plan()
+
     def refused(self, neighbour: str, now: float) -> None:
         """A link that this broker has asked for cannot be made."""
         self._linkage.refused(neighbour, now)

@@ -1,49 +1,53 @@
-"""How do brokers find and keep each other? Overlay links over TCP.
+"""Who may be a neighbour, and over which connection? Overlay links over TCP.
 
-Of each pair the broker with the smaller name dials, and dials again when the link is lost, after a
-pause that doubles up to two seconds; the other accepts.
+Whoever dials waits until the other end has said who it is, and then says so itself. A broker that
+looks for links itself takes strangers; others know their neighbours, and of each pair the one with
+the smaller name dials. Where both ends may dial, both may do so at once: the connection that the
+smaller name has dialled survives, by a rule that both apply alone.
 """
 
 from __future__ import annotations
 
-import asyncio
+import re
 
-from tidings.core.errors import SHOWN_CHARACTERS, WireError
+from tidings.core.errors import SHOWN_CHARACTERS
 from tidings.core.rng import Draws
-from tidings.live.config import Neighbour
+from tidings.linking.options import MOST_LINKS
+from tidings.live.config import NAME, BrokerConfig
 from tidings.live.driver import Driver
-from tidings.live.links.connection import LinkConnection
-from tidings.live.links.notices import LinkNotices, why_not_reached, why_silent
+from tidings.live.links.connection import HELLO_WITHIN_S, LinkConnection, Unwelcome
+from tidings.live.links.dialling import DIAL_WITHIN_S, Dialling
+from tidings.live.links.notices import LinkNotices, why_silent
 from tidings.live.links.wire import Wire
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
-DIAL_WITHIN_S = 5.0
+RACE_S = DIAL_WITHIN_S + HELLO_WITHIN_S  # between the two ends of a dial that met another one
+LONGEST_NAME = 250  # of a stranger
 
 
 class LinkConnector:
     """Makes and keeps all links of one broker: dials some neighbours, is dialled by others."""
 
-    def __init__(self, driver: Driver, neighbours: tuple[Neighbour, ...], draws: Draws) -> None:
+    def __init__(self, driver: Driver, config: BrokerConfig, draws: Draws) -> None:
         self.driver, self.me = driver, driver.broker.name
-        self._draws, self.notices = draws, LinkNotices(driver.clock)
+        self._neighbours = {neighbour.name: neighbour for neighbour in config.neighbour}
+        self._strangers_too = config.links_itself
+        self.notices = LinkNotices(driver.clock, self._neighbours)
         driver.link_changed = self._changed
-        self._neighbours = {neighbour.name: neighbour for neighbour in neighbours}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._dialling = Dialling(self, config, draws)
         self._connections: set[LinkConnection] = set()
+        self.linked: dict[str, LinkConnection] = {}  # by the neighbour's name
 
     def start(self) -> None:
         """Begin to dial those who wait for us."""
-        for name, neighbour in self._neighbours.items():
-            if self.me < name:
-                self._tasks.append(asyncio.create_task(self._keep_dialling(neighbour)))
+        self._dialling.start()
 
     def accept(self) -> LinkConnection:
         """The protocol of a connection that somebody opened to us."""
-        return self._connection(None)
+        return self.connection(dialled=False)
 
     def up(self) -> list[str]:
         """The neighbours that are connected."""
-        return [name for name, wire in self.driver.wires.items() if wire.transport]
+        return list(self.linked)
 
     def _changed(self, neighbour: str, up: bool) -> None:
         """What the broker thinks of a connection that is there."""
@@ -60,62 +64,87 @@ class LinkConnector:
         return bool(self._connections)
 
     def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
+        self._dialling.stop()
         for connection in list(self._connections):
             connection.end()
 
+    def close(self, neighbour: str) -> None:
+        """End a link that the broker wants no longer."""
+        connection = self.linked.get(neighbour)
+        if connection is not None:
+            self.notices.down(neighbour, "it is not wanted any more")
+            connection.end()
+            connection.let_go()
+
     # ---- for connections
 
-    def identify(self, name: str, expected: str | None) -> Wire:
-        """The wire for a peer that says it has this name."""
-        stated = repr(name[:SHOWN_CHARACTERS])
-        if expected is not None and name != expected:
-            raise WireError(f"it says it is {stated}, but {expected!r} was dialled")
-        if name not in self._neighbours:
-            known = ", ".join(self._neighbours) or "none"
-            raise WireError(f"it says it is {stated}, but the neighbours here are: {known}")
-        if expected is None and self.me < name:
-            raise WireError(f"{name!r} dialled, but is to be dialled by {self.me!r}")
-        wire = self.driver.wires[name]
-        if wire.transport is not None:
-            raise WireError(f"{name!r} is connected already")
-        return wire
+    def connection(self, dialled: bool, expected: str | None = None) -> LinkConnection:
+        """A new one; of one that is dialled the other end's name is expected, if it is known."""
+        connection = LinkConnection(self, dialled, expected)
+        self._connections.add(connection)
+        return connection
 
     def gone(self, connection: LinkConnection) -> None:
         self._connections.discard(connection)
 
-    # ---- dialling
+    def wire_for(self, name: str, connection: LinkConnection) -> Wire | None:
+        """The wire to a peer that says it has this name; none if a link is not needed."""
+        expected = connection.expected
+        if expected is not None and name != expected:
+            raise Unwelcome(f"it says it is {_shown(name)}, but {expected!r} was dialled")
+        if connection.dialled and expected is None:
+            if name != self.me:
+                self._check_name(name)
+            if not self._dialling.met(name, connection):
+                return None
+        self._check_welcome(name, connection)
+        older = self.linked.get(name)
+        if older is not None:
+            if not self._survives(connection, older):
+                return None
+            older.end()
+            older.let_go()
+        wires = self.driver.wires
+        wire = wires[name] if name in wires else self.driver.add_wire(name)
+        self.linked[name] = connection
+        return wire
 
-    def _connection(self, expected: str | None) -> LinkConnection:
-        connection = LinkConnection(self, expected)
-        self._connections.add(connection)
-        return connection
+    def let_go(self, wire: Wire) -> None:
+        """A connection was a link and is none any more. Nothing is kept for a stranger."""
+        neighbour = wire.neighbour
+        del self.linked[neighbour]
+        self.driver.link_down(neighbour)
+        if neighbour not in self._neighbours:
+            del self.driver.wires[neighbour]
 
-    async def _keep_dialling(self, neighbour: Neighbour) -> None:
-        failures = 0
-        while True:
-            why, fault = await self._dial(neighbour)
-            failures = failures + 1 if why else 0
-            pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 10))
-            about = (self.me, neighbour.name, failures)
-            pause_s *= self._draws.uniform(0.5, 1.0, "redial", *about)
-            if why:
-                self.notices.not_reached(neighbour, why, pause_s, fault)
-            await asyncio.sleep(pause_s)
+    def _check_welcome(self, name: str, connection: LinkConnection) -> None:
+        """May a broker of this name have a link here?"""
+        if self._strangers_too:
+            self._check_name(name)
+            if name not in self.driver.wires and len(self.driver.wires) >= MOST_LINKS:
+                raise Unwelcome(f"there are {MOST_LINKS} links already")
+        elif name not in self._neighbours:
+            known = ", ".join(self._neighbours) or "none"
+            problem = f"it says it is {_shown(name)}, but the neighbours here are: {known}"
+            raise Unwelcome(problem, "it is no neighbour of this broker")
+        elif not connection.dialled and self.me < name:
+            raise Unwelcome(f"{name!r} dialled, but is to be dialled by {self.me!r}")
 
-    async def _dial(self, neighbour: Neighbour) -> tuple[str, bool]:
-        """One connection from its beginning to its end; if it never was a link, why not, and
-        whether that is somebody's mistake."""
-        loop = asyncio.get_running_loop()
-        connection = self._connection(neighbour.name)
-        place = (neighbour.host, neighbour.port)
-        try:
-            async with asyncio.timeout(DIAL_WITHIN_S):
-                await loop.create_connection(lambda: connection, *place)
-        except (OSError, UnicodeError) as error:
-            self.gone(connection)
-            return why_not_reached(error, DIAL_WITHIN_S)
-        await connection.ended.wait()
-        ended = "ended the connection before it was a link (its own log may say why)"
-        return "" if connection.was_link else ended, False
+    def _check_name(self, name: str) -> None:
+        if name == self.me:
+            raise Unwelcome(f"it has the name of this broker, {name!r}")
+        if len(name) > LONGEST_NAME or not re.match(NAME, name):
+            raise Unwelcome(f"it says it is {_shown(name)}, a name that no broker can have")
+
+    def _survives(self, connection: LinkConnection, older: LinkConnection) -> bool:
+        """Both are links to the same peer: is the new one to take the place of the older one?"""
+        name = older.neighbour
+        raced = connection.dialled != older.dialled and older.age_s() < RACE_S
+        if not raced:
+            problem = f"{name!r} is connected already, from {older.place()}"
+            raise Unwelcome(problem, f"{name!r} is connected already, from elsewhere")
+        return connection.dialled == (self.me < name)
+
+
+def _shown(name: str) -> str:
+    return repr(name[:SHOWN_CHARACTERS])

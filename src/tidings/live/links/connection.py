@@ -1,8 +1,8 @@
 """How does a TCP connection become a link? When both ends have said who they are.
 
-The first frame from both ends is `Hello`. A peer that is unknown, already connected, silent or
-malformed is refused with a line in the log; other connections are not affected. All frames of one
-read are handled in one round.
+The first frame from both ends is `Hello`; whoever was dialled speaks first. A peer that is unknown,
+already connected, silent or malformed is refused with a line in the log, and told why if it speaks
+our language; other connections are not affected. All frames of one read are handled in one round.
 """
 
 from __future__ import annotations
@@ -15,47 +15,69 @@ from typing import TYPE_CHECKING, cast
 from tidings.broker.codec import Decoder, encode
 from tidings.broker.frames import Frame, Hello
 from tidings.core.errors import TidingsError, WireError
-from tidings.live.links.notices import why_lost
+from tidings.live.links.notices import address, why_lost
 from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
 
 if TYPE_CHECKING:
     from tidings.live.links.connecting import LinkConnector
 
 HELLO_WITHIN_S = 5.0
+PART_WITHIN_S = 2.0  # how long a peer may take to close a connection that we have ended
 MAX_BYTES_BEFORE_HELLO = 4_096  # kept for a peer that has not said who it is
 AT_ONCE = 64  # frames; what the broker takes for their time is that of the first
 DEAD_AFTER_MS = 10_000  # a connection ends if TCP gets no answer to its bytes for so long
 TCP_NOTSENT_LOWAT = 25  # Linux; the name is in `socket` from Python 3.12
 
 
+class Unwelcome(WireError):
+    """A peer with which there is to be no link."""
+
+    def __init__(self, problem: str, told: str = "") -> None:
+        """`told`: what the peer is told of it, if not all."""
+        self.told = told or problem
+        super().__init__(problem)
+
+
 class LinkConnection(asyncio.Protocol):
     """One TCP connection to a neighbour, or to a peer that claims to be one."""
 
-    def __init__(self, connector: LinkConnector, expected: str | None) -> None:
-        self._connector, self._driver, self._expected = connector, connector.driver, expected
+    def __init__(self, connector: LinkConnector, dialled: bool, expected: str | None) -> None:
+        self._connector, self._driver = connector, connector.driver
+        self.dialled, self.expected = dialled, expected
         self._decoder = Decoder()
         self._unknown_bytes = 0  # received before its Hello
         self._wire: Wire | None = None
         self._transport: asyncio.Transport | None = None
-        self._hello_timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None  # for its Hello, or for its end
         self._closed_for, self._ending = "", False  # why this side has closed it, if it has
-        self.ended, self.was_link = asyncio.Event(), False
+        self.neighbour = ""  # who it is, once that is known
+        self._up_at = 0.0
+        # Whether it is known what became of it; if so, whether it was a link, or not needed.
+        self.settled, self.was_link, self.needless = asyncio.Event(), False, False
+        self.ended = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's class is not a subclass
         self._transport = transport
+        if self._ending:
+            transport.abort()
+            return
         _tune(transport.get_extra_info("socket"))
-        transport.write(encode(Hello(self._connector.me)))
+        if not self.dialled:
+            transport.write(encode(Hello(self._connector.me)))
         loop = asyncio.get_running_loop()
-        self._hello_timer = loop.call_later(HELLO_WITHIN_S, self._refuse, "it says nothing")
+        self._timer = loop.call_later(HELLO_WITHIN_S, self._refuse, "it says nothing")
 
     def data_received(self, data: bytes) -> None:
         if self._ending:
             return
         try:
             self._take(self._decoder.feed(data))
-            if self._wire is None:
+            if self._wire is None and not self._ending:
                 self._count_unknown(len(data))
+        except Unwelcome as fault:
+            self._note_refusal(str(fault))
+            self.end(fault.told)
         except TidingsError as fault:
             self._refuse(str(fault))
 
@@ -70,39 +92,69 @@ class LinkConnection(asyncio.Protocol):
     def connection_lost(self, problem: Exception | None) -> None:
         self._cancel_timer()
         self._connector.gone(self)
-        if self._wire:
-            self._wire.disconnected()
-            self._driver.link_down(self._wire.neighbour)
-            if not self._ending:
-                why = self._closed_for or why_lost(problem)
-                self._connector.notices.down(self._wire.neighbour, why)
+        if self._wire and not self._ending:
+            why = self._closed_for or why_lost(problem)
+            self._connector.notices.down(self._wire.neighbour, why)
+        self.let_go()
+        self.settled.set()
         self.ended.set()
 
-    def end(self) -> None:
+    def end(self, refusal: str = "") -> None:
         """Close, after what was written has left. A neighbour is told that nothing more comes, and
         closes: were this side to close with bytes unread, TCP would tell of a reset instead."""
         self._ending = True
+        self._cancel_timer()
         if self._transport is None:
             self._connector.gone(self)
-        elif self._wire is None or self._transport.is_closing():
-            self._transport.close()
-        else:
+            return
+        if self._transport.is_closing():
+            return
+        if self._wire is not None:
             self._wire.flush()
             self._wire.disconnected()
-            self._transport.write_eof()
+        elif not refusal:
+            self._transport.close()
+            return
+        if refusal:
+            self._transport.write(encode(Hello(self._connector.me, refusal)))
+        self._transport.write_eof()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(PART_WITHIN_S, self._transport.abort)
+
+    def let_go(self) -> None:
+        """Is a link no longer, if it was one: the broker knows, and another may take its place."""
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.disconnected()
+            self._connector.let_go(wire)
+
+    def age_s(self) -> float:
+        """How long it has been a link."""
+        return self._driver.clock() - self._up_at
+
+    def place(self) -> str:
+        """Where the other end is."""
+        return address(self._transport and self._transport.get_extra_info("peername"))
 
     def _take(self, frames: list[Hello | Frame]) -> None:
         """All frames of a read, in one round, and many of them as one input."""
         driver = self._driver
         with driver.round:
-            wire = self._wire
-            if wire is None:
+            if self._wire is None:
                 if not frames:
                     return
-                wire = self._greet(frames.pop(0))
-            heard: list[Frame] = [frame for frame in frames if type(frame) is not Hello]
-            if len(heard) < len(frames):
-                raise WireError("it says Hello a second time")
+                self._greet(frames.pop(0))
+            wire = self._wire
+            if wire is None:
+                return
+            heard: list[Frame] = []
+            for frame in frames:
+                if type(frame) is not Hello:
+                    heard.append(frame)
+                elif frame.refusal:
+                    self._turned_away(frame.refusal)
+                else:
+                    raise WireError("it says Hello a second time")
             for begin in range(0, len(heard), AT_ONCE):
                 now, some = driver.clock(), heard[begin : begin + AT_ONCE]
                 effects = driver.broker.receive_all(wire.neighbour, some, now)
@@ -115,30 +167,51 @@ class LinkConnection(asyncio.Protocol):
         if self._unknown_bytes > MAX_BYTES_BEFORE_HELLO:
             raise WireError(f"it sends {self._unknown_bytes} bytes without a Hello")
 
-    def _greet(self, hello: Hello | Frame) -> Wire:
+    def _greet(self, hello: Hello | Frame) -> None:
+        """It has said who it is: from now on this is a link, or nothing."""
         if not isinstance(hello, Hello):
             raise WireError("it begins with another frame than Hello")
         assert self._transport is not None
-        wire = self._connector.identify(hello.broker, self._expected)
+        if hello.refusal:
+            self._connector.notices.turned_away(hello.broker, self.place(), hello.refusal)
+            self.end()
+            return
+        wire = self._connector.wire_for(hello.broker, self)
+        if wire is None:
+            self.needless = True
+            self.end()
+            return
+        if self.dialled:
+            self._transport.write(encode(Hello(self._connector.me)))
         wire.connected(self._transport)
-        self._wire, self.was_link = wire, True
+        self._wire, self.was_link, self.neighbour = wire, True, wire.neighbour
+        self._up_at = self._driver.clock()
         self._cancel_timer()
         self._connector.notices.up(wire.neighbour, self._transport.get_extra_info("peername"))
         self._driver.link_up(wire.neighbour)
         wire.open()
-        return wire
+        self.settled.set()
+
+    def _turned_away(self, why: str) -> None:
+        assert self._transport is not None
+        self._connector.notices.turned_away(self.neighbour, self.place(), why)
+        self._closed_for = "it turns this broker away"
+        self._transport.close()
 
     def _refuse(self, problem: str) -> None:
         assert self._transport is not None
-        name, peer = self._wire and self._wire.neighbour, self._transport.get_extra_info("peername")
-        self._connector.notices.refused(name or "", peer, problem)
-        self._closed_for = problem
+        self._note_refusal(problem)
         self._transport.abort()
 
+    def _note_refusal(self, problem: str) -> None:
+        peer = self._transport and self._transport.get_extra_info("peername")
+        self._connector.notices.refused(self.neighbour, peer, problem)
+        self._closed_for = problem
+
     def _cancel_timer(self) -> None:
-        if self._hello_timer:
-            self._hello_timer.cancel()
-            self._hello_timer = None
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
 
 
 def _tune(link: socket.socket) -> None:

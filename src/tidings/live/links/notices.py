@@ -11,10 +11,12 @@ import errno
 import logging
 import os
 import socket
+from collections.abc import Container
 from typing import Any
 
+from tidings.core.errors import SHOWN_CHARACTERS
 from tidings.live.clock import Clock
-from tidings.live.config import Neighbour
+from tidings.live.links.addresses import Address
 from tidings.live.rate_limited import RateLimitedWarnings
 
 LINES_PER_LINK = 10  # a minute, before a link that comes and goes is only counted
@@ -25,29 +27,50 @@ logger = logging.getLogger("tidings.links")
 class LinkNotices:
     """The lines about the links of one broker."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, lasting: Container[str]) -> None:
+        """Of neighbours other than the lasting ones nothing is remembered."""
+        self._lasting = lasting
         self._clock, self._started_at = clock, clock()
         self._lost_at: dict[str, float] = {}
         self._changes = RateLimitedWarnings(logger, clock, lines=LINES_PER_LINK)
         self._failures = RateLimitedWarnings(logger, clock)
         self._refusals = RateLimitedWarnings(logger, clock)
 
-    def not_reached(self, neighbour: Neighbour, why: str, pause_s: float, fault: bool) -> None:
-        """A neighbour was dialled in vain; `fault`: somebody has to mend it."""
+    def not_reached(self, who: str, place: Address, why: str, pause_s: float, fault: bool) -> None:
+        """A neighbour, or a member without a name, was dialled in vain; `fault`: somebody has to
+        mend it."""
         tell = self._failures.warn if fault else self._failures.inform
-        where = f"{neighbour.host}:{neighbour.port}"
-        text = f"no link to {neighbour.name}: {where} {why}. It is dialled again in {pause_s:.1f} s"
-        tell(f"{text}, and so on until it answers", f"{neighbour.name} {why}")
+        text = f"no link to {who}: {place} {why}. It is dialled again in {pause_s:.1f} s"
+        tell(f"{text}, and so on until it answers", f"{who} {place} {why}")
+
+    def not_opened(self, neighbour: str, why: str) -> None:
+        """A broker of which others have told was dialled in vain."""
+        text = f"no link to {neighbour}: {why}. Others know of it"
+        self._failures.inform(f"{text}, so it may be tried again", f"{neighbour} {why}")
+
+    def is_oneself(self, place: Address) -> None:
+        self._failures.inform(f"the member at {place} is this broker itself, so it is left out")
+
+    def turned_away(self, neighbour: str, place: str, why: str) -> None:
+        """A peer does not want this broker as a neighbour."""
+        who = neighbour[:SHOWN_CHARACTERS]
+        words = f"{who} ({place}) turns this broker away: {why}"
+        self._refusals.warn(words, f"{who} turns away {why}")
 
     def up(self, neighbour: str, peer: Any) -> None:
-        lost_at, now = self._lost_at.get(neighbour), self._clock()
-        since = "the start" if lost_at is None else "it was lost"
-        after_s = now - (self._started_at if lost_at is None else lost_at)
-        words = f"link to {neighbour} ({address(peer)}) is up, {after_s:.1f} s after {since}"
+        words, now = f"link to {neighbour} ({address(peer)}) is up", self._clock()
+        lost_at = self._lost_at.pop(neighbour, None)
+        if neighbour in self._lasting:
+            since = "the start" if lost_at is None else "it was lost"
+            after_s = now - (self._started_at if lost_at is None else lost_at)
+            words += f", {after_s:.1f} s after {since}"
         self._changes.inform(words, neighbour)
 
     def down(self, neighbour: str, why: str) -> None:
-        self._lost_at[neighbour] = self._clock()
+        if neighbour in self._lasting:
+            self._lost_at[neighbour] = self._clock()
+        else:
+            self._lost_at.pop(neighbour, None)
         self._changes.inform(f"link to {neighbour} is down: {why}", neighbour)
 
     def silent(self, neighbour: str, why: str) -> None:

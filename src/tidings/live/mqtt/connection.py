@@ -90,6 +90,11 @@ class MqttConnection(asyncio.Protocol):
             self._transport.resume_reading()
         return held, now - self._held_at
 
+    def leave_unread(self) -> None:
+        """Reads nothing any more; what is for the client is still written."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
     # ---- to the socket
 
     def offer(self, data: bytes, messages: int) -> None:

@@ -63,7 +63,7 @@ class MqttFront:
         self.room = ClientRoom(self._connections, mqtt.max_clients_bytes)
         self._max_filters = mqtt.max_filters_bytes
         self._loop = asyncio.get_running_loop()
-        self._unnamed = 0
+        self._unnamed, self._stopped = 0, False
         self._timer: asyncio.TimerHandle | None = None
 
     # ---- connections
@@ -102,8 +102,16 @@ class MqttFront:
         for lines in (self.notices, self._turned_away, self._deliveries.unfit):
             lines.flush(ending)
 
+    def hush(self) -> None:
+        """Listens to no client any more; what is for them is still delivered."""
+        self._turns.end()
+        for connection in self._connections:
+            connection.leave_unread()
+
     def stop(self) -> None:
-        """Disconnects all clients, and tells them why."""
+        """Disconnects all clients, and tells them why. Wishes for durable messages are not taken
+        back: others keep these until this broker is back, and its clients with it."""
+        self._stopped = True
         if self._timer:
             self._timer.cancel()
         self._turns.end()
@@ -248,6 +256,8 @@ class MqttFront:
         wish = connection.filters.take(topic)
         if wish is not None:
             self._deliveries.dismiss(wish.id)
+            if self._stopped and wish.contract.durable:
+                return
             self.driver.carry_out(self._broker.unsubscribe(wish.id, now), now)
 
     def _close(self, connection: MqttConnection, closed: Closed, now: float) -> None:
