@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from tidings.broker.codec import Decoder, encode
-from tidings.broker.frames import Frame, Hello
+from tidings.broker.frames import PROTOCOL, Frame, Hello
 from tidings.core.errors import TidingsError, WireError
 from tidings.live.links.notices import why_lost
 from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
@@ -45,7 +45,7 @@ class LinkConnection(asyncio.Protocol):
         transport = cast(asyncio.Transport, transport)  # uvloop's class is not a subclass
         self._transport = transport
         _tune(transport.get_extra_info("socket"))
-        transport.write(encode(Hello(self._connector.me)))
+        transport.write(encode(Hello(self._connector.me, PROTOCOL)))
         loop = asyncio.get_running_loop()
         self._hello_timer = loop.call_later(HELLO_WITHIN_S, self._refuse, "it says nothing")
 
@@ -118,6 +118,11 @@ class LinkConnection(asyncio.Protocol):
     def _greet(self, hello: Hello | Frame) -> Wire:
         if not isinstance(hello, Hello):
             raise WireError("it begins with another frame than Hello")
+        if hello.protocol != PROTOCOL:
+            raise WireError(
+                f"it speaks version {hello.protocol} of the protocol between brokers, and version "
+                f"{PROTOCOL} is spoken here: run one version of Tidings in all of an overlay"
+            )
         assert self._transport is not None
         wire = self._connector.identify(hello.broker, self._expected)
         wire.connected(self._transport)
