@@ -3,7 +3,7 @@
 from collections import Counter
 from math import inf
 
-from support.builders import DELAY_S, START, a_subscription, pinned, rows, sends
+from support.builders import DELAY_S, START, a_subscription, pinned, rows, sends, wishes_of
 from support.traces import tables_of
 
 from tidings.broker.broker import Broker
@@ -31,7 +31,7 @@ def a_source() -> tuple[Broker, Broker]:
     b1.receive("b4", Links(1, "b4", 1, 1, (("b1", link),)), 0.1)
     for number, (via, home) in enumerate((("b2", "b3"), ("b4", "b4")), start=2):
         wish = a_subscription(home, topic=home)
-        b1.receive(via, Interests(number, home, 1, 0, 1, (wish,), ()), 0.1)
+        b1.receive(via, Interests(number, home, 1, 0, 1, wishes_of(wish)), 0.1)
     for neighbour, frame in sends(b1.tick(0.2), (Links, Gossip)):
         b1.receive(neighbour, Ack((frame.transmission,)), 0.21)
     return b1, b2

@@ -16,6 +16,7 @@ from tidings.broker.frames import Ack, Links
 from tidings.broker.settings import Settings
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.trace import Carried, Dropped
+from tidings.routing.options import HarmonyOptions
 
 LIFETIME_S = 2.0
 NAMES = ("b1", "b2", "b3", "b4", "b5")
@@ -30,6 +31,7 @@ def a_stranger(name: str, incarnation: int = 1, **changes: Any) -> Broker:
         "advertise_every_s": 0.2,
         "remember_s": 3.0,
         "late_takers_s": 0.5,
+        "harmony": HarmonyOptions(recheck_s=0.1, improvement=0.0),
     }
     settings = Settings(**(wanted | changes)).checked("test")
     return Broker(name, settings, {}, incarnation, whereabouts=Whereabouts())
@@ -277,7 +279,10 @@ def routes_from(broker: Broker, strategy: str, now: float) -> dict[str, Any]:
     for name in sorted({*NAMES} - {broker.name}):
         parcel = a_parcel(name, path=(broker.name,), born_at=now)
         route = router.route(parcel, broker._view, now)
-        found[name] = ([(hop.neighbour, hop.plan) for hop in route.hops], route.stranded)
+        if strategy == "qos-path":  # a flow keeps its path while no other is better
+            found[name] = ([len(path) for hop in route.hops for path in hop.plan], route.stranded)
+        else:
+            found[name] = ([(hop.neighbour, hop.plan) for hop in route.hops], route.stranded)
     return found
 
 

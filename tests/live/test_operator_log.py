@@ -15,7 +15,7 @@ from support.broker_programs import BrokerProgram, a_line_of
 from support.live import free_ports
 
 from tidings.broker.codec import encode
-from tidings.broker.frames import Echo, Hello
+from tidings.broker.frames import PROTOCOL, Echo, Hello
 from tidings.broker.settings import Settings
 from tidings.live.config import BrokerConfig, Log, Neighbour
 from tidings.mqtt.codec import encode as mqtt_encode
@@ -137,7 +137,7 @@ def test_a_neighbour_that_comes_and_goes_without_end_is_counted(
     place = "127.0.0.1", pair["n2"].ready()["link_port"]
     for _ in range(FLOOD // 3):
         peer = socket.create_connection(place, timeout=60)
-        peer.sendall(encode(Hello("n1")))
+        peer.sendall(encode(Hello("n1", PROTOCOL)))
         assert peer.recv(1)
         peer.shutdown(socket.SHUT_WR)
         until_closed(peer)
@@ -152,7 +152,7 @@ def test_a_broker_that_ends_closes_in_order_though_its_neighbour_has_more_to_say
 ) -> None:
     pair["n2"].start()
     peer = socket.create_connection(("127.0.0.1", pair["n2"].ready()["link_port"]), timeout=60)
-    peer.sendall(encode(Hello("n1")))
+    peer.sendall(encode(Hello("n1", PROTOCOL)))
     assert pair["n2"].logged("link to n1", "is up")
     answers, has_ended = encode(Echo(1)) * 10_000, threading.Event()
 
@@ -181,7 +181,7 @@ def test_refusals_are_told_with_their_reason_and_counted(tmp_path: Path) -> None
     broker = alone(tmp_path)
     link, mqtt = broker.ready()["link_port"], broker.ready()["mqtt_port"]
     for number in range(FLOOD):
-        for words in (b"\xff\xff\xff\xff", encode(Hello(f"stranger-{number}"))):
+        for words in (b"\xff\xff\xff\xff", encode(Hello(f"stranger-{number}", PROTOCOL))):
             peer = socket.create_connection(("127.0.0.1", link), timeout=60)
             peer.sendall(words)
             until_closed(peer)

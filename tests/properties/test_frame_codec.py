@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tidings.broker.codec import LENGTH_BYTES, Decoder, encode, encode_together
 from tidings.broker.frames import Ack, Data, Echo, Hello, Interests, Links, Probe, Pull
-from tidings.core.contract import Contract, Destination, Group, Subscription
+from tidings.core.contract import Contract, Destination, Group, Wish
 from tidings.core.errors import WireError
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import Budget, Envelope, Message
@@ -47,15 +47,15 @@ envelope = st.builds(
     plan=tuples(tuples(text)),
     budgets=tuples(budget),
 )
-subscription = st.builds(Subscription, text, text, text, text, contract)
+wish = st.builds(Wish, text, text, contract, serial)
 estimate = st.builds(LinkEstimate, span, ratio, span, span, ratio)
 frame = st.one_of(
-    st.builds(Hello, text),
+    st.builds(Hello, text, serial),
     st.builds(Data, serial, envelope),
     st.builds(Ack, st.lists(serial, max_size=5).map(tuple)),
     st.builds(Probe, serial),
     st.builds(Echo, serial),
-    st.builds(Interests, serial, text, serial, serial, serial, tuples(subscription), tuples(text)),
+    st.builds(Interests, serial, text, serial, serial, serial, tuples(wish)),
     st.builds(Links, serial, text, serial, serial, tuples(st.tuples(text, estimate)), span),
     st.builds(Pull, serial, text),
 )

@@ -17,6 +17,7 @@ from tidings.core.contract import (
     Destination,
     Group,
     Subscription,
+    Wish,
     subscription_id,
 )
 from tidings.core.links.estimates import LinkEstimate
@@ -77,13 +78,18 @@ def a_data(
 
 
 def some_interests(
-    *added: Subscription, base: int = 0, version: int = 1, incarnation: int = 1, **fields: Any
+    *asked: Subscription, base: int = 0, version: int = 1, incarnation: int = 1, **fields: Any
 ) -> Interests:
     """An update of the interests at the broker of the first subscription (or at `origin`)."""
-    origin = fields.get("origin") or added[0].broker
-    removed = fields.get("removed", ())
+    origin = fields.get("origin") or asked[0].broker
     transmission = fields.get("transmission", next(_ids))
-    return Interests(transmission, origin, incarnation, base, version, added, removed)
+    return Interests(transmission, origin, incarnation, base, version, wishes_of(*asked))
+
+
+def wishes_of(*subscriptions: Subscription) -> tuple[Wish, ...]:
+    """What these are to other brokers."""
+    numbers = Counter((wish.topic, wish.where, wish.contract) for wish in subscriptions)
+    return tuple(Wish(*asked, number) for asked, number in numbers.items())
 
 
 def pinned(**settings: Any) -> Settings:
@@ -262,7 +268,9 @@ class Net:
 def takers(broker: Broker, topic: str = "t") -> dict[str, dict[float, int]]:
     """How many want a message on this topic, as a broker knows, by their broker and deadline."""
     wanted = broker._interests.wanted(a_message(topic))
-    here = Counter(wish.contract.deadline_s for wish in wanted.local)
+    here = Counter[float]()
+    for contract, ids in wanted.local:
+        here[contract.deadline_s] += len(ids)
     owed = wanted.destinations(BEST_EFFORT)
     found = {each.broker: {group.deadline_s: group.count for group in each.groups} for each in owed}
     return found | ({broker.name: dict(here)} if here else {})

@@ -28,9 +28,9 @@ from math import inf
 from typing import assert_never
 
 from tidings.broker.control.incarnation import OwnIncarnation
-from tidings.broker.control.interests import Wanted
 from tidings.broker.control.linkage import Whereabouts
 from tidings.broker.control.upkeep import Upkeep
+from tidings.broker.control.wanted import Wanted
 from tidings.broker.custody import Custody
 from tidings.broker.effects import Deliver, Effect, Forget, Record, Store, Warn
 from tidings.broker.frames import (

@@ -13,12 +13,15 @@ from typing import Annotated, Final, final
 
 from msgspec import Meta, Struct
 
-from tidings.core.contract import Subscription
+from tidings.core.contract import Wish
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.message import HEADER_BYTES, Envelope
 from tidings.core.ranges import Finite, Whole
 
 CONTROL_BYTES: Final = 64  # nominal size of a frame that carries neither a message nor gossip
+# What frames mean. The second tells interests by their numbers; the first told subscriptions.
+PROTOCOL: Final = 2
+FIRST_PROTOCOL: Final = 1
 ANSWER_BYTES: Final = 8  # nominal size of each answer in an acknowledgement, beside the first
 MAX_PARTS = 65_536  # of one update; what a peer may make us wait for has an end
 # Others than the first: with it they are as many as a broker takes up at once.
@@ -27,10 +30,11 @@ MOST_IN_BUNDLE: Final = 63
 
 @final
 class Hello(Struct, frozen=True, array_like=True, tag="H", gc=False):
-    """First on a connection, between the two worlds' plumbing: who speaks. Brokers never see it.
-    One with a refusal may follow: why the speaker ends a connection that has begun."""
+    """First on a connection, between the two worlds' plumbing: who speaks, and how. Brokers never
+    see it. One with a refusal may follow: why the speaker ends a connection that has begun."""
 
     broker: str
+    protocol: Whole = FIRST_PROTOCOL  # brokers that do not say it speak the first
     refusal: str = ""
 
 
@@ -71,16 +75,15 @@ class Echo(Struct, frozen=True, array_like=True, tag="E", gc=False):
 
 @final
 class Interests(Struct, frozen=True, array_like=True, tag="I"):
-    """How the subscriptions at `origin` changed from version `base` to `version`; a base of 0 is
-    the whole of them."""
+    """How what is asked for at `origin` changed from version `base` to `version`, with the numbers
+    that hold now; a base of 0 is the whole of it."""
 
     transmission: Whole
     origin: str
     incarnation: Whole
     base: Whole
     version: Whole
-    added: tuple[Subscription, ...]
-    removed: tuple[str, ...]
+    wishes: tuple[Wish, ...]
     part: Whole = 0  # of an update that is too large for one frame
     parts: Annotated[int, Meta(ge=1, le=MAX_PARTS)] = 1
 

@@ -7,7 +7,8 @@ it, and the trace judges by it.
 
 from __future__ import annotations
 
-from math import inf
+from collections.abc import Iterable
+from math import fsum, inf
 from typing import Literal
 
 from msgspec import Struct
@@ -56,8 +57,8 @@ class TopicPolicy(Struct, frozen=True):
     contract: Contract
 
 
-class Subscription(Struct, frozen=True, array_like=True):
-    """One client's wish, as every broker of the overlay knows it."""
+class Subscription(Struct, frozen=True, gc=False):
+    """One client's wish, as its own broker knows it."""
 
     id: str  # see `subscription_id`
     broker: str
@@ -67,8 +68,22 @@ class Subscription(Struct, frozen=True, array_like=True):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes on the wire, and in memory without its index, about."""
+        """What it takes in memory without its index, about."""
         return len(self.id) + len(self.topic) + len(self.where) + CONTRACT_BYTES
+
+
+class Wish(Struct, frozen=True, array_like=True, gc=False):
+    """What clients of one broker ask for alike, as the others know it: nobody's name."""
+
+    topic: str  # an MQTT topic filter
+    where: str = ""  # a predicate; empty: every message
+    contract: Contract = BEST_EFFORT
+    number: Whole = 1  # of subscriptions; 0: it is taken back
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes on the wire, about."""
+        return len(self.topic) + len(self.where) + CONTRACT_BYTES
 
 
 def subscription_id(broker: str, client: str, topic_filter: str) -> str:
@@ -98,15 +113,21 @@ class Destination(Struct, frozen=True, array_like=True, gc=False):
         return self.groups[0].deadline_s if self.groups else inf
 
 
-def destination(broker: str, message: Contract, wishes: list[Contract]) -> Destination:
-    """What a message under its publisher's contract owes to one broker's subscriptions."""
-    by_deadline: dict[float, list[float]] = {}
+def destination(
+    broker: str, message: Contract, asked: Iterable[tuple[Contract, int]]
+) -> Destination:
+    """What a message under its publisher's contract owes to one broker's subscriptions, of which so
+    many have each of these contracts."""
+    numbers: dict[float, int] = {}
+    prices: dict[float, list[float]] = {}
     expires_s, availability = 0.0, message.availability
-    for wish in wishes:
+    for wish, number in asked:
         deadline_s = min(message.deadline_s, wish.deadline_s)
-        by_deadline.setdefault(deadline_s, []).append(wish.price * message.price)
+        numbers[deadline_s] = numbers.get(deadline_s, 0) + number
+        prices.setdefault(deadline_s, []).append(wish.price * message.price * number)
         availability = max(availability, wish.availability)
         drops = message.late == "drop" or wish.late == "drop"
         expires_s = max(expires_s, deadline_s if drops else inf)
-    groups = tuple(Group(d, len(p), sum(p)) for d, p in sorted(by_deadline.items()))
+    # The exact sum, which is the same in whichever order the wishes became known.
+    groups = tuple([Group(d, numbers[d], fsum(prices[d])) for d in sorted(numbers)])
     return Destination(broker, expires_s, groups, availability)

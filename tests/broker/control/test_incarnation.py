@@ -210,7 +210,7 @@ def test_an_update_that_was_cut_off_does_not_keep_out_one_with_lower_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(interest_parts, "PART_BYTES", 500)
-    wishes = [a_subscription("b2", f"c{n:02}") for n in range(20)]
+    wishes = [a_subscription("b2", topic=f"t/{n:02}") for n in range(20)]
     before = interest_parts.split(some_interests(*wishes, incarnation=9))
     after = interest_parts.split(some_interests(*wishes, incarnation=2))
     broker = a_broker("b1", ["b2"])

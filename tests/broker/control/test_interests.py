@@ -16,12 +16,14 @@ from support.builders import (
     connected,
     sends,
     some_interests,
+    wishes_of,
 )
 
 from tidings.broker.broker import Broker
+from tidings.broker.codec import encode
 from tidings.broker.control.interests import InterestTable, News
 from tidings.broker.frames import Ack, Data, Frame, Interests, Pull
-from tidings.core.contract import BEST_EFFORT
+from tidings.core.contract import BEST_EFFORT, Wish
 from tidings.core.errors import FilterError, PredicateError
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.trace import Subscribed
@@ -61,7 +63,7 @@ def test_the_change_travels_after_a_short_wait_for_company_in_one_frame() -> Non
         net.subscribe("b1", client)
     net.run(1.0)
     told = net.frames(Interests, "b1", "b2")[before:]
-    assert [len(frame.added) for frame in told] == [3]
+    assert [[wish.number for wish in frame.wishes] for frame in told] == [[3]]
 
 
 def test_an_ended_subscription_is_forgotten_everywhere() -> None:
@@ -145,7 +147,7 @@ def test_lost_control_frames_are_repeated_until_acknowledged() -> None:
     assert drops["left"] == 0
     assert net.takers("b1") == net.of(wish)
     to_b2 = net.frames(Interests, "b3", "b2")
-    assert len({f.transmission for f in to_b2 if f.added}) == 1
+    assert len({f.transmission for f in to_b2 if f.wishes}) == 1
 
 
 def test_repeats_of_control_frames_come_at_growing_distances_without_end() -> None:
@@ -153,7 +155,7 @@ def test_repeats_of_control_frames_come_at_growing_distances_without_end() -> No
     net.loses = lambda sender, receiver, frame: True
     net.subscribe("b1")
     net.run(20.0)
-    at = [at for at, _, _, frame in net.said if isinstance(frame, Interests) and frame.added]
+    at = [at for at, _, _, frame in net.said if isinstance(frame, Interests) and frame.wishes]
     gaps = [later - earlier for earlier, later in pairwise(at)]
     assert gaps == pytest.approx([0.03 * 2 ** min(i, 6) for i in range(len(gaps))])
     assert net.now - at[-1] <= 0.03 * 64
@@ -180,7 +182,7 @@ def test_a_gap_is_healed_by_asking_for_the_whole() -> None:
     assert net.takers("b1") == net.of(first)  # nothing is applied across a gap
     net.tell("b2", "receive", "b1", sends(effects, Pull)[0][1])
     [whole] = [f for f in net.frames(Interests, "b2", "b1")[-1:] if f.base == 0]
-    assert [s.id for s in whole.added] == [first]
+    assert whole.wishes == wishes_of(net.wishes[first])
 
 
 def test_changes_that_overtake_each_other_end_in_the_same_table() -> None:
@@ -295,7 +297,7 @@ def test_the_whole_tells_what_was_announced_and_the_pending_rest_follows_as_a_ch
     mine.subscribe(pending)
     whole = mine.whole("b1")
     assert whole is not None
-    assert (whole.base, whole.version, whole.added) == (0, 1, (announced,))
+    assert (whole.base, whole.version, whole.wishes) == (0, 1, wishes_of(announced))
     assert theirs.apply(whole) is News.NEW
     change = mine.changes()
     assert change is not None
@@ -304,17 +306,47 @@ def test_the_whole_tells_what_was_announced_and_the_pending_rest_follows_as_a_ch
     assert counts(theirs) == {inf: 1, 5.0: 1}
 
 
-def test_a_pending_end_is_told_twice_without_harm() -> None:
+def test_a_pending_end_follows_the_whole_as_a_change() -> None:
     mine, theirs = InterestTable("b1", 1), InterestTable("b2", 1)
     kept, ended = a_subscription("b1", "kept", deadline_s=5.0), a_subscription("b1", "ended")
     mine.subscribe(kept)
     mine.subscribe(ended)
     mine.changes()
     mine.unsubscribe(ended.id)
-    for update in (mine.whole("b1"), mine.changes()):
+    for update, known in ((mine.whole("b1"), {5.0: 1, inf: 1}), (mine.changes(), {5.0: 1})):
         assert update is not None
         assert theirs.apply(update) is News.NEW
-        assert counts(theirs) == {5.0: 1}
+        assert counts(theirs) == known
+
+
+def test_clients_that_ask_alike_are_told_by_their_number_and_a_change_by_the_new_one() -> None:
+    table = InterestTable("b1", 1)
+    for client in ("c1", "c2", "c3"):
+        table.subscribe(a_subscription("b1", client))
+    first = table.changes()
+    assert first is not None
+    assert first.wishes == (Wish("t", number=3),)
+    table.unsubscribe(a_subscription("b1", "c2").id)
+    second = table.changes()
+    assert second is not None
+    assert second.wishes == (Wish("t", number=2),)
+    table.unsubscribe(a_subscription("b1", "c1").id)
+    table.subscribe(a_subscription("b1", "c4"))
+    assert table.changes() is None  # one came and one went: nobody else need know
+    for client in ("c3", "c4"):
+        table.unsubscribe(a_subscription("b1", client).id)
+    last = table.changes()
+    assert last is not None
+    assert last.wishes == (Wish("t", number=0),)
+
+
+def test_an_overlay_hears_nobody_s_name() -> None:
+    net = connected(*LINE)
+    net.subscribe("b3", "somebody")
+    net.run(1.0)
+    told = net.frames(Interests)
+    assert any(frame.wishes for frame in told)
+    assert not any(b"somebody" in encode(frame) for frame in told)
 
 
 def test_without_changes_there_is_nothing_to_announce() -> None:

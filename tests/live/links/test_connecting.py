@@ -13,8 +13,8 @@ from support.attempts import in_real_time
 from support.live import Overlay, PahoClient, an_overlay, eventually
 
 from tidings.broker.codec import Decoder, encode
-from tidings.broker.frames import Hello, Interests
-from tidings.core.contract import Subscription
+from tidings.broker.frames import PROTOCOL, Hello, Interests
+from tidings.core.contract import Wish
 from tidings.traces.files import parquet_files
 
 
@@ -104,12 +104,17 @@ def test_a_where_filter_holds_across_brokers(overlay: Overlay) -> None:
         (b"\xff\xff\xff\xff", "4294967295 bytes", ""),
         (b"\x00\x00\x00\x02\x93\x01", "no frame", ""),
         (b"\x00\x10\x00\x00" + bytes(5_000), "5004 bytes without a Hello", ""),
-        (encode(Hello("n" * 5_000)), "'nnnn", "no neighbour"),
+        (encode(Hello("n" * 5_000, PROTOCOL)), "'nnnn", "no neighbour"),
         (b"GET / HTTP/1.1\r\n\r\n", "bytes", ""),
-        (encode(Hello("stranger")), "neighbours here are", "no neighbour"),
-        (encode(Hello("n2")), "connected already", "connected already"),
-        (encode(Hello("n9")), "neighbours here are", "no neighbour"),
-        (encode(Interests(1, "n2", 1, 0, 1, (), ())), "another frame than Hello", ""),
+        (encode(Hello("stranger", PROTOCOL)), "neighbours here are", "no neighbour"),
+        (encode(Hello("n2", PROTOCOL)), "connected already", "connected already"),
+        (encode(Hello("n9", PROTOCOL)), "neighbours here are", "no neighbour"),
+        (
+            encode(Hello("n2")),
+            "speaks version 1 of the protocol between brokers, and version 2",
+            "",
+        ),
+        (encode(Interests(1, "n2", 1, 0, 1, ())), "another frame than Hello", ""),
     ],
 )
 def test_who_does_not_belong_is_turned_away_with_one_line(
@@ -130,8 +135,8 @@ def test_a_hello_may_be_followed_by_any_number_of_bytes_in_the_same_read(tmp_pat
     with an_overlay(tmp_path, "n1", "n2") as overlay:
         overlay.stop("n1")
         eventually(lambda: overlay.status("n2")["links"] == [])
-        wishes = tuple(Subscription(f"n1/{n}:a", "n1", "a") for n in range(1_000))
-        words = encode(Hello("n1")) + encode(Interests(1, "n1", 1, 0, 1, wishes, ()))
+        wishes = tuple(Wish(f"a/{n}") for n in range(1_000))
+        words = encode(Hello("n1", PROTOCOL)) + encode(Interests(1, "n1", 1, 0, 1, wishes))
         assert len(words) > 10_000
         early = peer(overlay, "n2")
         early.sendall(words)
@@ -146,8 +151,8 @@ def test_a_link_whose_peer_sends_nonsense_ends_alone_and_comes_back(
         overlay.stop("n1")
         eventually(lambda: overlay.status("n3")["links"] == ["n2"])
         impostor = peer(overlay, "n3")
-        bad = Subscription("n1/x:a", "n1", "a", where="height <")
-        frames = (Hello("n1"), Interests(1, "n1", 1, 0, 1, (bad,), ()))
+        bad = Wish("a", where="height <")
+        frames = (Hello("n1", PROTOCOL), Interests(1, "n1", 1, 0, 1, (bad,)))
         impostor.sendall(b"".join(map(encode, frames)))
         answer(impostor)
         assert any("where predicate" in record.getMessage() for record in caplog.records)

@@ -13,7 +13,7 @@ import pytest
 from support.live import LoopThread, PahoClient, eventually, free_ports
 
 from tidings.broker.codec import Decoder, encode
-from tidings.broker.frames import Frame, Hello, Links
+from tidings.broker.frames import PROTOCOL, Frame, Hello, Links
 from tidings.core.links.estimates import LinkEstimate
 from tidings.live.config import parse
 from tidings.live.links import connecting, dialling
@@ -158,7 +158,7 @@ def test_who_leaves_is_gone_and_nothing_is_kept_of_it(joiners: Joiners) -> None:
 def test_a_link_that_the_broker_wants_no_longer_ends_at_both_ends(joiners: Joiners) -> None:
     first = joiners.start("n1")
     peer = Peer.dial(first)
-    peer.say(Hello("n0"))
+    peer.say(Hello("n0", PROTOCOL))
     eventually(lambda: linked(first) == {"n0"})
     joiners.soon(first.driver.close_link, "n0")
     eventually(peer.is_closed)
@@ -172,10 +172,10 @@ def test_of_two_connections_that_crossed_the_one_that_the_smaller_name_dialled_s
 ) -> None:
     broker = joiners.start("n5", listener.getsockname()[1])
     ours = accepted(listener)
-    ours.say(Hello(name))
+    ours.say(Hello(name, PROTOCOL))
     eventually(lambda: linked(broker) == {name})
     theirs = Peer.dial(broker)
-    theirs.say(Hello(name))
+    theirs.say(Hello(name, PROTOCOL))
     kept, closed = (theirs, ours) if survives == "theirs" else (ours, theirs)
     eventually(closed.is_closed)
     eventually(lambda: kept.hears(Links))  # what is known is told over the one that is left
@@ -210,10 +210,10 @@ def test_nobody_takes_over_a_link_that_has_been_there_for_a_while(
     monkeypatch.setattr(connecting, "RACE_S", 0.0)
     broker = joiners.start("n5", listener.getsockname()[1])
     genuine = accepted(listener)
-    genuine.say(Hello("a"))
+    genuine.say(Hello("a", PROTOCOL))
     eventually(lambda: linked(broker) == {"a"})
     impostor = Peer.dial(broker)
-    impostor.say(Hello("a"))
+    impostor.say(Hello("a", PROTOCOL))
     eventually(impostor.is_closed)
     assert "connected already" in impostor.refusals()[0]
     assert not genuine.is_closed()
@@ -225,7 +225,7 @@ def test_nobody_takes_over_a_link_that_has_been_there_for_a_while(
 def test_a_stranger_needs_a_name_that_a_broker_can_have(joiners: Joiners, name: str) -> None:
     broker = joiners.start("n1")
     stranger = Peer.dial(broker)
-    stranger.say(Hello(name))
+    stranger.say(Hello(name, PROTOCOL))
     eventually(stranger.is_closed)
     assert stranger.refusals()
     assert not linked(broker)
@@ -253,10 +253,10 @@ def test_a_member_that_dies_within_its_hello_is_asked_again(
     broker = joiners.start("n1", listener.getsockname()[1])
     for length in (0, 3, 7):
         dying = listener.accept()[0]
-        dying.sendall(encode(Hello("n2"))[:length])
+        dying.sendall(encode(Hello("n2", PROTOCOL))[:length])
         dying.close()
     peer = accepted(listener)
-    peer.say(Hello("n2"))
+    peer.say(Hello("n2", PROTOCOL))
     eventually(lambda: linked(broker) == {"n2"})
     peer.close()
 
@@ -279,11 +279,11 @@ def test_nothing_grows_with_the_strangers_that_come_and_go(joiners: Joiners) -> 
     for number in range(300):
         stranger = Peer.dial(broker)
         if number % 3:
-            stranger.say(Hello(f"stranger{number}"))
+            stranger.say(Hello(f"stranger{number}", PROTOCOL))
             if number % 3 == 1:
                 eventually(lambda p=stranger: p.hears(Hello) and linked(broker))  # type: ignore[misc]
         else:
-            stranger._socket.sendall(encode(Hello("half"))[:5])
+            stranger._socket.sendall(encode(Hello("half", PROTOCOL))[:5])
         stranger.close()
     eventually(lambda: not linked(broker) and not broker.links.busy())
     assert not broker.driver.wires
@@ -298,7 +298,7 @@ def test_a_link_that_flaps_leaves_nothing_behind_and_is_told_of_ten_times(
     broker = joiners.start("n1")
     for _ in range(100):
         peer = Peer.dial(broker)
-        peer.say(Hello("n2"))
+        peer.say(Hello("n2", PROTOCOL))
         eventually(lambda: linked(broker) == {"n2"})
         peer.close()
         eventually(lambda: not linked(broker))
@@ -316,7 +316,7 @@ def test_a_list_of_members_that_lies_costs_few_connections_at_a_time(
     place = f"127.0.0.1:{tarpit.getsockname()[1]}"
     broker = joiners.start("n1", listener.getsockname()[1], broker={"linking": "full-mesh"})
     liar = accepted(listener)
-    liar.say(Hello("liar"))
+    liar.say(Hello("liar", PROTOCOL))
     eventually(lambda: linked(broker) == {"liar"})
     addresses = [place, "", "nowhere", ":::", "\x00:1", "127.0.0.1:99999", "127.0.0.1:"]
     lies = [
@@ -344,13 +344,13 @@ def test_a_list_of_members_that_lies_costs_few_connections_at_a_time(
 def test_a_silent_peer_is_let_go_though_it_does_not_close(joiners: Joiners) -> None:
     broker = joiners.start("n1")
     peer = Peer.dial(broker)
-    peer.say(Hello("n2"))
+    peer.say(Hello("n2", PROTOCOL))
     eventually(lambda: linked(broker) == {"n2"})
     joiners.soon(broker.driver.close_link, "n2")
     eventually(lambda: not linked(broker))
     eventually(lambda: not broker.links.busy())  # though the peer holds its end
     again = Peer.dial(broker)
-    again.say(Hello("n2"))
+    again.say(Hello("n2", PROTOCOL))
     eventually(lambda: linked(broker) == {"n2"})
     for each in (peer, again):
         each.close()
@@ -359,7 +359,7 @@ def test_a_silent_peer_is_let_go_though_it_does_not_close(joiners: Joiners) -> N
 def test_a_broker_that_leaves_says_so_before_its_link_ends(joiners: Joiners) -> None:
     broker = joiners.start("n1")
     peer = Peer.dial(broker)
-    peer.say(Hello("n2"))
+    peer.say(Hello("n2", PROTOCOL))
     eventually(lambda: linked(broker) == {"n2"})
     started_at = time.monotonic()
     joiners.stop(broker)

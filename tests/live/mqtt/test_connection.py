@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.builders import a_subscription
 
 from tidings.broker.broker import Broker
 from tidings.broker.frames import Interests
 from tidings.broker.settings import Settings
-from tidings.core.contract import Contract, TopicPolicy
+from tidings.core.contract import Contract, TopicPolicy, Wish
 from tidings.live.clock import wall_clock
 from tidings.live.config import Mqtt
 from tidings.live.driver import Driver
@@ -86,8 +85,8 @@ class Side:
     def __init__(self, folder: Path, events: Events) -> None:
         policies = (TopicPolicy("kept", Contract(durable=True)),)
         broker = Broker("b", Settings(policies=policies), {"a": None})
-        wish = a_subscription("a", topic="kept")
-        broker.receive("a", Interests(1, "a", 1, 0, 1, (wish,), ()), 0.0)
+        wish = Wish("kept")
+        broker.receive("a", Interests(1, "a", 1, 0, 1, (wish,)), 0.0)
         self._events, self.store = events, SpiedStore(folder / "b.journal", events)
         self._trace, self.deliveries = TraceFiles(folder, "run", "b"), Deliveries()
         world = (wall_clock(), self._trace, self.deliveries, self.store)

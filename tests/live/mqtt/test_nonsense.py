@@ -19,6 +19,7 @@ from support.live import Overlay, PahoClient, an_overlay, eventually
 
 from tidings.broker.codec import Decoder, encode
 from tidings.broker.frames import (
+    PROTOCOL,
     Ack,
     Data,
     Echo,
@@ -45,7 +46,7 @@ class Impostor:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self._incarnation, self._version = int(time.time()), 0  # after the n1 that was there
         self._thread = threading.Thread(target=self._listen)
-        self.say(Hello("n1"))
+        self.say(Hello("n1", PROTOCOL))
         self._thread.start()
 
     def say(self, frame: Hello | Frame) -> None:

@@ -50,7 +50,7 @@ class Case(Struct, frozen=True):
     def _destination(self, broker: str) -> Destination:
         """By the broker's own way of grouping subscriptions."""
         there = [wish for wish in self.wishes if wish.broker == broker]
-        stated = [Contract(deadline_s=w.allowed_s, price=w.price) for w in there]
+        stated = [(Contract(deadline_s=w.allowed_s, price=w.price), 1) for w in there]
         return destination(broker, Contract(), stated)
 
     def curves(self, now: float) -> tuple[Curve, ...]:
@@ -153,16 +153,16 @@ def test_the_publishers_deadline_is_the_subscribers_with_price_one(
 ) -> None:
     for broker in set(homes):
         count = homes.count(broker)
-        by_publisher = destination(broker, Contract(deadline_s=deadline_s), [Contract()] * count)
+        by_publisher = destination(broker, Contract(deadline_s=deadline_s), [(Contract(), count)])
         stated = Contract(deadline_s=deadline_s, price=1.0)
-        assert by_publisher == destination(broker, Contract(), [stated] * count)
+        assert by_publisher == destination(broker, Contract(), [(stated, count)])
 
 
 @given(st.floats(0.1, 60.0), st.floats(0.1, 60.0), st.floats(0.0, 60.0))
 def test_of_two_deadlines_the_tighter_holds(published_s: float, wished_s: float, at: float) -> None:
     known = Known({"b2": Outlook(1, 0.01, 1e-5, 1e-12)})
-    both = destination("b2", Contract(deadline_s=published_s), [Contract(deadline_s=wished_s)])
-    tighter = destination("b2", Contract(), [Contract(deadline_s=min(published_s, wished_s))])
+    both = destination("b2", Contract(deadline_s=published_s), [(Contract(deadline_s=wished_s), 1)])
+    tighter = destination("b2", Contract(), [(Contract(deadline_s=min(published_s, wished_s)), 1)])
     curves = [
         curves_of(Parcel(a_message(), 0.0, inf, (owed,), ("b1",), "d-tree", 1_000), known)
         for owed in (both, tighter)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from tidings.broker.frames import Interests
-from tidings.core.contract import Subscription
+from tidings.core.contract import Wish
 
 PART_BYTES = 1 << 20  # about, by characters: far below what the codec takes, even in wide letters
 
@@ -20,23 +20,17 @@ _Key = tuple[int, int, int]
 
 def split(update: Interests) -> list[Interests]:
     """The update as parts that fit into frames; mostly just one."""
-    heaps = list(_heaps(update.added))
+    heaps = list(_heaps(update.wishes))
     if len(heaps) <= 1:
         return [update]
     return [
-        replace(
-            update,
-            added=heap,
-            removed=() if number else update.removed,
-            part=number,
-            parts=len(heaps),
-        )
+        replace(update, wishes=heap, part=number, parts=len(heaps))
         for number, heap in enumerate(heaps)
     ]
 
 
-def _heaps(wishes: Sequence[Subscription]) -> Iterator[tuple[Subscription, ...]]:
-    heap: list[Subscription] = []
+def _heaps(wishes: Sequence[Wish]) -> Iterator[tuple[Wish, ...]]:
+    heap: list[Wish] = []
     size_bytes = 0
     for wish in wishes:
         size_bytes += wish.size_bytes
@@ -76,6 +70,5 @@ def joined(parts: Sequence[Interests]) -> Interests:
     """The update that the parts make."""
     if len(parts) == 1:
         return parts[0]
-    added = tuple(wish for part in parts for wish in part.added)
-    removed = tuple(gone for part in parts for gone in part.removed)
-    return replace(parts[0], added=added, removed=removed, part=0, parts=1)
+    wishes = tuple([wish for part in parts for wish in part.wishes])
+    return replace(parts[0], wishes=wishes, part=0, parts=1)

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from tidings.broker.codec import Decoder, encode
-from tidings.broker.frames import Frame, Hello
+from tidings.broker.frames import PROTOCOL, Frame, Hello
 from tidings.core.errors import TidingsError, WireError
 from tidings.live.links.notices import address, why_lost
 from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
@@ -64,7 +64,7 @@ class LinkConnection(asyncio.Protocol):
             return
         _tune(transport.get_extra_info("socket"))
         if not self.dialled:
-            transport.write(encode(Hello(self._connector.me)))
+            transport.write(encode(Hello(self._connector.me, PROTOCOL)))
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(HELLO_WITHIN_S, self._refuse, "it says nothing")
 
@@ -116,7 +116,7 @@ class LinkConnection(asyncio.Protocol):
             self._transport.close()
             return
         if refusal:
-            self._transport.write(encode(Hello(self._connector.me, refusal)))
+            self._transport.write(encode(Hello(self._connector.me, PROTOCOL, refusal)))
         self._transport.write_eof()
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(PART_WITHIN_S, self._transport.abort)
@@ -171,6 +171,11 @@ class LinkConnection(asyncio.Protocol):
         """It has said who it is: from now on this is a link, or nothing."""
         if not isinstance(hello, Hello):
             raise WireError("it begins with another frame than Hello")
+        if hello.protocol != PROTOCOL:
+            raise WireError(
+                f"it speaks version {hello.protocol} of the protocol between brokers, and version "
+                f"{PROTOCOL} is spoken here: run one version of Tidings in all of an overlay"
+            )
         assert self._transport is not None
         if hello.refusal:
             self._connector.notices.turned_away(hello.broker, self.place(), hello.refusal)
@@ -182,7 +187,7 @@ class LinkConnection(asyncio.Protocol):
             self.end()
             return
         if self.dialled:
-            self._transport.write(encode(Hello(self._connector.me)))
+            self._transport.write(encode(Hello(self._connector.me, PROTOCOL)))
         wire.connected(self._transport)
         self._wire, self.was_link, self.neighbour = wire, True, wire.neighbour
         self._up_at = self._driver.clock()
