@@ -190,7 +190,7 @@ def test_a_link_that_flaps_ten_times_a_second_leaves_no_heap_behind(strategy: st
             sizes.append(len(held_by(net.brokers["b1"])))
     net.run(5.0)
     assert sorted(net.delivered) == [(wish, message) for message in sorted(said)]
-    assert sizes[2] - sizes[1] < 60, "of each message an id is remembered, and of the flaps nothing"
+    assert sizes[2] - sizes[1] < 5 * 20, "what is remembered of a message are a few numbers"
     net.run(4 * LIFETIME_S)
     rested = strangers("b1", "b2", "b3", strategy=strategy)
     rested.subscribe("b2")

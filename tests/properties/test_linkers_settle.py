@@ -138,9 +138,22 @@ def test_the_nearest_equal_brute_force_when_all_have_been_measured(at, happens) 
 def test_what_is_kept_does_not_grow_with_the_members_ever_met(linker, at, happens) -> None:
     moving = moved(linker, OPTIONS, at, happens)
     for member in moving.members.values():
-        kept = names_in(member.linker)
-        assert kept or len(moving.members) == 1
-        assert kept <= {*member.members(), *moving.linked(member.name), member.name}
+        assert names_in(member.linker) <= {
+            *member.members(),
+            *moving.linked(member.name),
+            member.name,
+        }
+
+
+@pytest.mark.parametrize("linker", ["nearest", "random"])
+def test_what_a_linker_keeps_is_seen(linker: str) -> None:
+    moving = overlay(linker, OPTIONS, [(0.0, 0.0)] * len(NAMES))
+    moving.join("b00")
+    for name in NAMES[1:5]:
+        moving.join(name, "b00")
+    while not any(names_in(member.linker) for member in moving.members.values()):
+        moving.round()
+        assert moving.now < 60.0
 
 
 def names_in(thing: object) -> set[str]:

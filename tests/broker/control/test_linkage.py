@@ -12,6 +12,8 @@ from tidings.broker.effects import Close, Effect, Open
 from tidings.broker.frames import Links
 from tidings.broker.settings import Settings
 from tidings.core.links.estimates import LinkEstimate
+from tidings.linking import LINKERS
+from tidings.linking.base import Known, Wishes
 
 SOME = LinkEstimate(0.010)
 
@@ -168,3 +170,59 @@ def test_where_a_broker_is_reached_may_be_known_only_when_it_listens() -> None:
     effects = broker.tick(0.0) + broker.tick(0.5)
     told = [e.frame for e in effects if isinstance(getattr(e, "frame", None), Links)]
     assert {frame.address for frame in told} == {"elsewhere:2"}
+
+
+class Counting:
+    """Wants all members, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked_at: list[float] = []
+
+    def wishes(self, known: Known, now: float) -> Wishes:
+        self.asked_at.append(now)
+        return Wishes(tuple(known.members))
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
+    linker = Counting()
+    monkeypatch.setitem(LINKERS, "full-mesh", lambda options: linker)
+    return linker
+
+
+def test_news_of_others_waits_and_nothing_new_is_not_looked_at_again(counting: Counting) -> None:
+    broker = a_broker(seeds=("b7",))
+    broker.tick(0.0)
+    broker.link_up("b7", 1.0)
+    broker.tick(1.0)
+    looked = len(counting.asked_at)
+    for number in range(1, 5):
+        now = 1.0 + number / 10
+        broker.receive("b7", a_report("b8", "b7", version=number, address=f"at:{number}"), now)
+        broker.receive("b7", a_report("b9", "b7", *["b8"] * (number % 2), version=number), now)
+        broker.tick(now)
+    assert counting.asked_at[looked:] == []
+    assert broker.wake_at() <= 1.5
+    assert asked(broker.tick(1.5)) == ["b8", "b9"]
+    assert counting.asked_at[looked:] == [1.5]
+    for refused in ("b8", "b9"):
+        broker.link_refused(refused, 1.6)
+    broker.tick(1.6)
+    looked = len(counting.asked_at)
+    broker.tick(1.65)
+    assert len(counting.asked_at) == looked
+
+
+def test_what_happens_to_the_broker_itself_is_looked_at_at_once(counting: Counting) -> None:
+    broker = a_broker(seeds=("b7", "b8"))
+    broker.tick(0.0)
+    for now, step in (
+        (1.0, lambda: broker.link_up("b7", 1.0)),
+        (1.1, lambda: broker.link_up("b8", 1.1)),
+        (1.2, lambda: broker.link_down("b7", 1.2)),
+        (1.3, lambda: broker.link_down("b8", 1.3)),
+    ):
+        step()
+        assert broker.wake_at() <= now
+        broker.tick(now)
+        assert counting.asked_at[-1] == now

@@ -55,14 +55,22 @@ class Linkage:
         self._opened: set[str] = set()  # links that came up by our wish
         self._up_since: dict[str, float] = {}
         self._refusals: dict[str, Refusal] = {}
-        self._looked_at_version = -1
-        self._again_at = inf
+        self._look_every_s = settings.linker.look_every_s
+        # As it was at the last look.
+        self._looked_at_version, self._neighbours = -1, view.neighbours
+        self._again_at, self._news_at = inf, -inf  # when to look again; if there is news, earlier
 
     def due_at(self) -> float:
-        """When to look; an instant long ago: what is known has changed."""
+        """When to look. News of others comes all the time and mostly changes nothing here, so it
+        waits; what happens to this broker's own links does not."""
+        view = self._view
         if self._idle:
             return inf
-        return self._again_at if self._view.version == self._looked_at_version else 0.0
+        if view.version == self._looked_at_version:
+            return self._again_at
+        if not view.neighbours or view.neighbours != self._neighbours:
+            return 0.0
+        return min(self._again_at, self._news_at)
 
     def found(self, seed: str, now: float) -> None:
         """The world has reached a member of which only the address was known, and this is its name.
@@ -112,7 +120,8 @@ class Linkage:
         members = self._members(link_state)
         self._forget_who_left(members)
         wishes = self._linker.wishes(self._known(members, now), now)
-        self._looked_at_version = self._view.version
+        self._looked_at_version, self._neighbours = self._view.version, self._view.neighbours
+        self._news_at = now + self._look_every_s
         there = {*self._view.neighbours, *self._view.severed}
         for neighbour in wishes.wanted:
             refusal = self._refusals.get(neighbour)

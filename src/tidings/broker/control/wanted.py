@@ -37,8 +37,13 @@ class Wanted(Value, frozen=True):
         """The local subscriptions that take a message of this age under this contract."""
         taking: list[str] = []
         for wished, ids in self.local:
-            is_late = age_s > min(contract.deadline_s, wished.deadline_s)
-            if not is_late or (contract.late == "deliver" and wished.late == "deliver"):
+            if _takes(wished, contract, age_s):
                 taking += ids
         taking.sort()
         return tuple(taking)
+
+
+def _takes(wished: Contract, contract: Contract, age_s: float) -> bool:
+    """Is a message of this age in time, or welcome all the same?"""
+    in_time = age_s <= min(contract.deadline_s, wished.deadline_s)
+    return in_time or (contract.late == "deliver" and wished.late == "deliver")
