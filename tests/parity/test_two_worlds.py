@@ -44,6 +44,17 @@ def test_without_faults_both_worlds_deliver_the_same_messages_with_the_same_dela
     in_real_time(practice, partial(same_delays, theory))
 
 
+def test_open_messages_come_to_the_same_clients_in_both_worlds(tmp_path: Path) -> None:
+    changes = (
+        ('strategy = "d-tree"', 'strategy = "flooding"\ninterests = 1'),
+        ("rate_per_s = 0.5", "rate_per_s = 5"),
+    )
+    path = scenario(tmp_path, *changes)
+    theory, practice = simulated(path, tmp_path / "sim"), live(path, tmp_path / "live")
+    assert theory.loss == practice.loss == 0
+    assert theory.delivered == practice.delivered != set()
+
+
 def same_delays(theory: Account, practice: Account) -> None:
     for subscription in theory.delays_s:
         assert practice.median_s(subscription) == pytest.approx(

@@ -101,3 +101,17 @@ def test_the_same_seed_gives_the_same_run() -> None:
         return outcome(scenario)[0].digest
 
     assert digest(1) == digest(1) != digest(2)
+
+
+@pytest.mark.parametrize("hops", [0, 2])
+def test_open_messages_reach_everybody_in_a_network_that_holds_and_most_in_one_that_moves(
+    hops: int,
+) -> None:
+    broker = {"interests": hops}
+    ratio, rows = moving("flooding", broker=broker)
+    assert ratio == 1.0
+    assert not rows.get("dropped")
+    ratio, rows = moving("flooding", broker=broker, dynamics=RESTLESS)
+    assert ratio > 0.95
+    ratio, rows = moving("flooding", broker=broker, dynamics=RESTLESS_MEMBERS)
+    assert ratio > 0.5

@@ -53,7 +53,14 @@ from tidings.broker.sending.transmitter import Transmitter
 from tidings.broker.settings import Settings
 from tidings.broker.strategies import Strategies
 from tidings.core.cache import BoundedCache
-from tidings.core.contract import BEST_EFFORT, Contract, Destination, Subscription
+from tidings.core.contract import (
+    ANYBODY,
+    BEST_EFFORT,
+    Contract,
+    Destination,
+    Subscription,
+    anybody,
+)
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.memory import Memory
 from tidings.core.message import HEADER_BYTES, Envelope, Message
@@ -61,6 +68,7 @@ from tidings.core.message_ids import MessageIds
 from tidings.core.parcel import Parcel, received, set_out
 from tidings.core.topic import matches
 from tidings.core.trace import Delivered, Dropped, Reason
+from tidings.routing import CARRY_OPEN
 from tidings.routing.base import Route, View, left_to_others
 from tidings.routing.options import Foresight
 
@@ -107,6 +115,7 @@ class Broker:
         self._delivered = Memory(settings.remember_s)
         self._began_at = inf  # when the first link came up: nothing came in before
         self._defaults = BoundedCache[str, Contract](DEFAULTS_BYTES)
+        self._is_open = settings.is_open
 
     # ---- inputs from clients
 
@@ -117,9 +126,16 @@ class Broker:
         wanted = self._interests.wanted(message)
         contract = message.contract
         strategy = contract.strategy or self.settings.strategy
+        if self._is_open and strategy not in CARRY_OPEN:
+            strategy = self.settings.strategy
         effects: list[Effect] = [published(self.name, message, strategy, born_at)]
         if wanted.local_ids:
             self._deliver(message, wanted, born_at, 0, now, effects)
+        if self._is_open:
+            self._delivered.repeated(message.id, now)  # a copy may come back
+            parcel = set_out(message, self.name, (anybody(contract),), strategy, False, born_at)
+            self._forward(parcel, now, effects)
+            return effects
         if wanted.remote:
             owed = self._interests.owed(wanted, contract)
             durable = contract.durable or wanted.durable
@@ -150,8 +166,9 @@ class Broker:
         return [subscribed(self.name, ended, False, now)]
 
     def owing(self, message: Message) -> tuple[str, ...]:
-        """The other brokers that a message would be owed to, if it was published here now."""
-        return self._interests.wanted(message).brokers
+        """The other brokers that a message would be owed to, if it was published here now; of an
+        open message, `ANYBODY`."""
+        return (ANYBODY,) if self._is_open else self._interests.wanted(message).brokers
 
     @property
     def subscriptions(self) -> int:
@@ -365,6 +382,8 @@ class Broker:
                 self._arrived(envelope, destination, born_at, size_bytes, now, effects)
                 owed = tuple([other for other in owed if other is not destination])
                 break
+            if destination.broker == ANYBODY:  # here, and wherever else it comes
+                self._arrived(envelope, destination, born_at, size_bytes, now, effects)
         if owed:
             parcel = received(envelope, self.name, owed, born_at, size_bytes)
             if envelope.durable:
@@ -407,7 +426,7 @@ class Broker:
             if envelope.durable:
                 mine = received(envelope, self.name, (destination,), born_at, size_bytes)
                 self._late_takers.receive(mine, wanted.local_ids, now, effects)
-            elif not wanted.local_ids:
+            elif not wanted.local_ids and destination.broker != ANYBODY:
                 me = (self.name,)
                 effects.append(Record(Dropped(now, self.name, message.id, Reason.UNWANTED, me)))
 

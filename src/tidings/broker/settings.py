@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from tidings.core.contract import Contract, TopicPolicy
 from tidings.core.document import convert
 from tidings.core.errors import ConfigError, one_of
-from tidings.core.ranges import Count, NotNegative, Positive, Weight
+from tidings.core.ranges import Count, NotNegative, Positive, Weight, Whole
 from tidings.core.trace import Level
 from tidings.linking import LINKERS
 from tidings.linking.options import LinkingOptions
-from tidings.routing import ROUTERS
+from tidings.routing import CARRY_OPEN, ROUTERS
 from tidings.routing.options import DcrdOptions, HarmonyOptions
 from tidings.scheduling import POLICIES
 from tidings.scheduling.options import BenefitOptions
@@ -24,6 +24,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str = "d-tree"  # name in ROUTERS, for messages whose contract names none
     scheduling: str = "fifo"  # name in POLICIES, for messages whose contract names none
     linking: str = "configured"  # name in LINKERS: whom to be linked with
+    # Who hears what is asked for at a broker: all, or those within so many hops. Then messages are
+    # open: they are delivered wherever somebody wants them, as far as their strategy takes them.
+    interests: Literal["everywhere"] | Whole = "everywhere"
 
     transmissions: Count = 1  # m: times a parcel is sent to one neighbour before it is given up
     ack_timer: Positive = 2.0  # timeout in expected link delays (pinned estimates): there and back
@@ -69,10 +72,22 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         if self.linking not in LINKERS:
             accepted = one_of(sorted(LINKERS), self.linking)
             raise ConfigError(source, "broker.linking", self.linking, accepted)
+        self._check_open("broker.strategy", self.strategy, source)
         for policy in self.policies:
             policy.contract.checked(f"{source}: policy {policy.topic}")
             _check_names("policy", policy.contract, source)
+            self._check_open("policy.strategy", policy.contract.strategy or self.strategy, source)
         return self
+
+    @property
+    def is_open(self) -> bool:
+        """Are messages open, as not all brokers hear what is asked for?"""
+        return self.interests != "everywhere"
+
+    def _check_open(self, field: str, strategy: str, source: str) -> None:
+        if self.is_open and strategy not in CARRY_OPEN:
+            accepted = f"{one_of(sorted(CARRY_OPEN), strategy)}, as broker.interests is a number"
+            raise ConfigError(source, field, strategy, accepted)
 
 
 class _Document(Struct):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import fsum, inf
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -111,6 +111,16 @@ class Destination(Struct, frozen=True, array_like=True, gc=False):
     def deadline_s(self) -> float:
         """The tightest; groups are in the order of deadlines."""
         return self.groups[0].deadline_s if self.groups else inf
+
+
+ANYBODY: Final = "/"  # the destination of an open message; no broker's name has a slash
+
+
+def anybody(contract: Contract) -> Destination:
+    """The destination of a message of which its publisher's broker cannot know who wants it."""
+    expires_s = contract.deadline_s if contract.late == "drop" else inf
+    group = Group(contract.deadline_s, 1, contract.price)
+    return Destination(ANYBODY, expires_s, (group,), contract.availability)
 
 
 def destination(

@@ -37,6 +37,9 @@ ROUTERS: dict[str, Callable[[Options], Router]] = {
 # Strategies that need to know what no deployment can know.
 SIMULATOR_ONLY: frozenset[str] = frozenset({"oracle"})
 
+# Strategies that take a message on without being told who wants it.
+CARRY_OPEN: frozenset[str] = frozenset({"flooding"})
+
 
 def live_strategies() -> list[str]:
     """The names a live broker accepts, sorted."""

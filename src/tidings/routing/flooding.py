@@ -5,11 +5,13 @@ already; later copies end here. A copy that would go over a link that is down is
 counted as dropped: brokers that the flood cannot reach are behind such a link, so no message
 vanishes without a trace. Where neighbours are forgotten when their links go, the publisher's broker
 gives up destinations that no chain of known links leads to. (Links may go while a flood is on its
-way, and then nobody notices.)
+way, and then nobody notices.) An open message is given up only by a publisher's broker that is
+alone.
 """
 
 from __future__ import annotations
 
+from tidings.core.contract import ANYBODY
 from tidings.core.memory import Memory
 from tidings.core.parcel import Parcel
 from tidings.routing.base import Hop, NeverReroutes, Route, View
@@ -40,5 +42,10 @@ class Flooding(NeverReroutes):
             return Route(hops)
         if view.version != self._version:
             self._version, self._reached = view.version, reachable(view)
-        reached = self._reached
-        return Route(hops, tuple([d for d in parcel.destinations if d.broker not in reached]))
+        reached, alone = self._reached, not hops
+        lost = [
+            d
+            for d in parcel.destinations
+            if (alone if d.broker == ANYBODY else d.broker not in reached)
+        ]
+        return Route(hops, tuple(lost))

@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from tidings.core.contract import ANYBODY
 from tidings.core.errors import CheckFailed
 from tidings.core.message import Envelope, Message
 from tidings.core.parcel import Parcel
@@ -138,6 +139,8 @@ class Checker:
     def _wanted_there(self, row: Published, owed: tuple[str, ...]) -> tuple[str, ...]:
         """Who wants it, at its publisher's broker and at those that it is owed to."""
         wanted = self._held.audience(row.topic, row.attributes)
+        if ANYBODY in owed:
+            return wanted
         known = self._latest.get(row.topic)
         if known is None or known[0] is not wanted or known[1] != owed:
             there = {row.broker, *owed}
@@ -151,7 +154,8 @@ class Checker:
             return
         served, dropped = self._served[message], self._dropped.get(message, ())
         for subscription in self._interested[message]:
-            settled = subscription in served or _home(subscription) in dropped
+            given_up = _home(subscription) in dropped or ANYBODY in dropped
+            settled = subscription in served or given_up
             if not settled and subscription not in self._ended:
                 yield subscription
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+from tidings.broker.control.horizon import Horizon
 from tidings.broker.control.incarnation import OwnIncarnation
 from tidings.broker.control.interest_parts import joined, split
 from tidings.broker.control.interests import InterestTable, News
@@ -67,6 +68,8 @@ class Exchange:
         self.link_state.neighbours_changed((), tuple(self._links))
         unheard_s = settings.unheard_s
         self._unheard = Unheard(self.interests, self.link_state, lifetime_s, unheard_s)
+        hops = settings.interests
+        self._horizon = Horizon(view, hops if isinstance(hops, int) else -1)
         self._share_at = inf
         self._insist = False  # on the next report of our links, however small the change
         self._insisted_at = -inf
@@ -131,12 +134,15 @@ class Exchange:
         if self.interests.is_former(update):
             self._outbid(update, now, effects)
             return
+        if not self._horizon.keeps(update.origin):
+            return  # its sender, or this broker, has not heard yet of links that are gone
         news = self.interests.apply(update)
         if news is News.NEW:
             self._unheard.heard(update.origin, now)
             self._plan()
-            for part in parts:
-                self._spread(part, link.neighbour, now, effects)
+            if self._horizon.passes_on(update.origin):
+                for part in parts:
+                    self._spread(part, link.neighbour, now, effects)
         elif news is News.GAP:
             self._transmitter.tell(link, Pull(0, parts[0].origin), now, effects)
 
@@ -180,7 +186,8 @@ class Exchange:
         for links in self.link_state.all(now):
             self._transmitter.tell(link, links, now, effects)
         for origin in self.interests.origins():
-            self._tell_interests(link, origin, now, effects)
+            if self._horizon.passes_on(origin):
+                self._tell_interests(link, origin, now, effects)
         for name, router in self._strategies.talking.items():
             if news := router.introduction(self._view):
                 self._transmitter.tell(link, Gossip(0, name, news), now, effects)
@@ -197,13 +204,16 @@ class Exchange:
         link_state = self.link_state
         share_at = min(self._share_at, self._own.rises_at)
         forget_at = min(link_state.expires_at, self._unheard.due_at)
-        return min(share_at, link_state.renew_at(), forget_at)
+        look_at = 0.0 if self._horizon.is_outdated() else inf
+        return min(share_at, link_state.renew_at(), forget_at, look_at)
 
     def catch_up(self, advertise: bool, now: float, effects: list[Effect]) -> None:
         """Forget what is too old, and tell what is due; `advertise`: it is time for our links."""
         for origin in self.link_state.expire(now):
             self._unheard.gone(origin, now)
         self._unheard.forget(now)
+        if self._horizon.is_outdated():
+            self._keep_to_horizon(now, effects)
         if self._own.rises_at <= now:
             incarnation, self._share_at = self._own.rise(now), now
             self.interests.begin_anew(incarnation)
@@ -229,9 +239,22 @@ class Exchange:
                 self._spread(Gossip(0, name, news), "", now, effects)
 
     def _share_interests(self, now: float, effects: list[Effect]) -> None:
-        if changes := self.interests.changes():
+        changes = self.interests.changes()
+        if changes and self._horizon.passes_on(changes.origin):
             for part in split(changes):
                 self._spread(part, "", now, effects)
+
+    def _keep_to_horizon(self, now: float, effects: list[Effect]) -> None:
+        """Links have come or gone, and with them the distances of others."""
+        moved = self._horizon.look(self.interests.origins())
+        for origin in moved.beyond:
+            self.interests.forget(origin)
+        for origin in moved.nearer:
+            for link in self._links.values():
+                if link.up:
+                    self._tell_interests(link, origin, now, effects)
+        for origin, neighbour in moved.unknown:
+            self._transmitter.tell(self._links[neighbour], Pull(0, origin), now, effects)
 
     def _tell_interests(
         self, link: LinkEnd, origin: str, now: float, effects: list[Effect]

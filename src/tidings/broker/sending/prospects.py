@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from tidings.broker.strategies import Strategies
 from tidings.core.cache import BoundedCache
+from tidings.core.contract import ANYBODY
 from tidings.core.graphs.paths import BrokerPath, shortest_from
 from tidings.core.links.outlook import Outlook, outlook
 from tidings.core.parcel import Parcel
@@ -77,6 +78,8 @@ class LinkProspects:
     def _path(self, strategy: str, destination: str) -> BrokerPath:
         """The path that the strategy takes, as far as it can tell; else the shortest."""
         me, router = self._view.me, self._strategies.get(strategy)
+        if destination == ANYBODY:  # who may be as near as this neighbour
+            return (me, self._neighbour)
         if isinstance(router, Foretells):
             path = router.way(destination, self._view)
             if len(path) > 1 and path[1] == self._neighbour:
