@@ -37,7 +37,7 @@ changes = {
     "workload.subscribe_probability": [1.0, 1.0],
 }
 resource.setrlimit(resource.RLIMIT_CPU, (most_cpu_s, most_cpu_s))
-setup = set_up(load(Path(__file__).parent.parent / "scenarios" / "moving.toml", changes))
+setup = set_up(load(Path(__file__).parent.parent / "scenarios" / "restless.toml", changes))
 
 carried = {kind: [0, 0] for kind in CARRIED_KINDS}  # frames and bytes until the minute of rest
 at_rest = {kind: [0, 0] for kind in CARRIED_KINDS}

@@ -3,9 +3,9 @@
 It says where it listens, writes what an operator has to know to standard error (an attached one
 only warnings), and ends in good order on SIGTERM or SIGINT. A broker that is attached to another
 process (`tidings up`) also reports changes of its status on standard output, reads from standard
-input when the run began, and ends when standard input does, so that it never outlives the process
-that started it. A broker that cannot store anything any more ends by itself with exit code 1, so
-that neighbours route around it.
+input when the run began and which links come and go, and ends when standard input does, so that it
+never outlives the process that started it. A broker that cannot store anything any more ends by
+itself with exit code 1, so that neighbours route around it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,15 @@ class _Attachment(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         *lines, self._kept = (self._kept + data).split(b"\n")
         for line in lines:
-            self._live.origin.started_at = float(json.loads(line)["started_at"])
+            self._hear(json.loads(line))
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        if "started_at" in said:
+            self._live.origin.started_at = float(said["started_at"])
+        elif "link" in said:
+            self._live.links.link(said["link"])
+        elif "unlink" in said:
+            self._live.links.unlink(said["unlink"])
 
     def eof_received(self) -> None:
         self._stop.set()

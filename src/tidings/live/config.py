@@ -94,6 +94,8 @@ class Neighbour(_Table, frozen=True, kw_only=True):
     port: Annotated[int, Meta(ge=1, le=65_535)]  # its link_port
     estimate: Estimate | None = None
     emulate: Emulate | None = None
+    # False: there is a link only while whoever has started this broker says so; see `live.app`.
+    awaited: bool = True
 
     def known(self) -> LinkEstimate | None:
         return self.estimate.link_estimate() if self.estimate else None
@@ -165,6 +167,11 @@ class BrokerFile(_Table, frozen=True):
     def links_itself(self) -> bool:
         """Does this broker look for links, and take those of strangers?"""
         return bool(self.member) or self.broker.linking != "configured"
+
+    @property
+    def moves(self) -> bool:
+        """May there be links to others than those that are awaited?"""
+        return self.links_itself or not all(neighbour.awaited for neighbour in self.neighbour)
 
     def told_address(self, link_port: int) -> str:
         """Where others reach its links, as it tells them."""

@@ -22,6 +22,7 @@ from typing import assert_never
 
 from tidings.broker.broker import Broker
 from tidings.broker.effects import Close, Deliver, Effect, Forget, Open, Record, Send, Store, Warn
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.trace import Dropped, LinkChanged, Row
 from tidings.live.clock import TIMER_GRAIN_S, Clock
 from tidings.live.links.wire import Wire
@@ -155,9 +156,9 @@ class Driver:
 
     # ---- inputs
 
-    def link_up(self, neighbour: str) -> None:
+    def link_up(self, neighbour: str, known: LinkEstimate | None) -> None:
         now = self.clock()
-        self.carry_out(self.broker.link_up(neighbour, now), now)
+        self.carry_out(self.broker.link_up(neighbour, now, known), now)
 
     def link_refused(self, neighbour: str) -> None:
         now = self.clock()

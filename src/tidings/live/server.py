@@ -51,8 +51,9 @@ class LiveBroker:
         self.store = self._open_store()
         self.logs = self._open_logs()
         incarnation = config.incarnation or _incarnation(self._clock())
-        there = Whereabouts() if config.links_itself else None
-        own = (config.name, config.settings(), known, incarnation)
+        there = Whereabouts() if config.moves else None
+        awaited = {other.name: known[other.name] for other in config.neighbour if other.awaited}
+        own = (config.name, config.settings(), awaited, incarnation)
         self.broker = Broker(*own, life=_life(config), whereabouts=there)
         self.trace = TraceFiles(Path(config.traces), config.run, config.name)
         self.origin = Origin(config.started_at)
@@ -60,7 +61,7 @@ class LiveBroker:
         deliveries = self.logs.deliveries()
         self.driver = Driver(self.broker, self._clock, self.trace, deliveries, self.store, fail)
         self.front = MqttFront(self.driver, deliveries, config.mqtt)
-        self.links = LinkConnector(self.driver, config, self._draws)
+        self.links = LinkConnector(self.driver, config, known, self._draws)
         self.log_server = LogServer(self.logs.by_name)
         for neighbour in config.neighbour:
             self._lay_wire(neighbour)
@@ -76,7 +77,8 @@ class LiveBroker:
             if self._config.log:
                 self.log_port = await self._listen(self.log_server.accept, "log_port", "log_host")
             self.link_port = await self._listen(self.links.accept, "link_port")
-            self.broker.reached_at(self._config.told_address(self.link_port))
+            if self._config.links_itself:
+                self.broker.reached_at(self._config.told_address(self.link_port))
             self.mqtt_port = await self._listen(self.front.accept, "mqtt_port")
         except ConfigError:
             await self.stop()
@@ -89,10 +91,10 @@ class LiveBroker:
         """Ends in good order: nothing recorded is lost."""
         for server in self._servers:
             server.close()
-        if self._config.links_itself:
+        if self._config.moves:
             await self._hand_on()
         self.front.stop()
-        if self._config.links_itself:
+        if self._config.moves:
             self.driver.leave()
         self.links.stop()
         await self._until_sent()

@@ -18,6 +18,7 @@ from tidings.live.config import NAME, BrokerConfig, Emulate, Estimate, Neighbour
 from tidings.sim.scenario import Scenario
 from tidings.sim.setup import Setup
 from tidings.sim.workload import Load
+from tidings.testbed.moving_links import LinkSchedule
 from tidings.testbed.overlay import Intervals
 
 
@@ -29,6 +30,8 @@ class Plan(Struct, frozen=True):
     traces: Path
     brokers: dict[str, BrokerConfig]
     broker_outages: dict[str, Intervals]
+    leaving: dict[str, tuple[float, ...]]  # which of these are departures in good order
+    links: LinkSchedule  # that come and go, if any do
     load: Load
 
 
@@ -40,7 +43,7 @@ def plan(setup: Setup, run: str, traces: Path, reserved: ExitStack | None = None
     writable_folder(traces, f"{scenario.source}: live.traces" if from_file else "--traces")
     _check_names(scenario, overlay)
     _check_host(scenario)
-    _check_dynamics(scenario)
+    _check_linking(scenario)
     links = setup.conditions
     both_ways = links | {(b, a): condition for (a, b), condition in links.items()}
     link_ports = dict(zip(overlay.brokers, _link_ports(scenario, overlay, reserved), strict=True))
@@ -61,7 +64,10 @@ def plan(setup: Setup, run: str, traces: Path, reserved: ExitStack | None = None
         )
         for name in overlay.brokers
     }
-    return Plan(scenario, run, traces, brokers, setup.outages.brokers, setup.load)
+    outages, moving = setup.outages, _schedule(setup)
+    return Plan(
+        scenario, run, traces, brokers, outages.brokers, outages.leaving, moving, setup.load
+    )
 
 
 def _neighbours(
@@ -70,6 +76,7 @@ def _neighbours(
     ports: dict[str, int],
     links: dict[tuple[str, str], Conditions],
 ) -> list[Neighbour]:
+    """All with which a broker has a link at some time."""
     scenario, known = setup.scenario, setup.estimates(name)
     return [
         Neighbour(
@@ -78,9 +85,16 @@ def _neighbours(
             port=ports[other],
             estimate=Estimate.of(link) if (link := known[other]) else None,
             emulate=Emulate.of(links[name, other], scenario.links.processing_ms / 1000),
+            awaited=not scenario.dynamics.moves,
         )
-        for other in setup.overlay.neighbours(name)
+        for other in setup.ever_linked.neighbours(name)
     ]
+
+
+def _schedule(setup: Setup) -> LinkSchedule:
+    if not setup.scenario.dynamics.moves:
+        return LinkSchedule()
+    return LinkSchedule(tuple((link.a, link.b) for link in setup.overlay.links), setup.moves)
 
 
 def _check_names(scenario: Scenario, overlay: Topology) -> None:
@@ -90,10 +104,7 @@ def _check_names(scenario: Scenario, overlay: Topology) -> None:
             raise ConfigError(scenario.source, "topology", name, accepted)
 
 
-def _check_dynamics(scenario: Scenario) -> None:
-    if scenario.dynamics.moves:
-        accepted = "a table without moves; links come and go in `tidings simulate` only"
-        raise ConfigError(scenario.source, "dynamics", "links that come and go", accepted)
+def _check_linking(scenario: Scenario) -> None:
     if scenario.links_itself:
         accepted = "configured; other linkers run in `tidings simulate`, and in brokers that join"
         raise ConfigError(scenario.source, "broker.linking", scenario.broker.linking, accepted)

@@ -1,9 +1,9 @@
 """How does one process run a whole overlay? Each broker is a child process that ends with it.
 
 Each broker is `python -m tidings.live CONFIG`: it reports its status on standard output, is told on
-standard input when the run began, and ends when standard input closes, so that no broker
-outlives its parent even if the parent is killed. Its standard error is passed on, line by line,
-with its name before each line.
+standard input when the run began and which links it has, and ends when standard input closes, so
+that no broker outlives its parent even if the parent is killed. Its standard error is passed on,
+line by line, with its name before each line.
 """
 
 from __future__ import annotations
@@ -94,12 +94,23 @@ class BrokerProcess:
             self.check()
             await asyncio.sleep(LOOK_EVERY_S)
 
+    @property
+    def is_there(self) -> bool:
+        """Does it listen, as far as is known?"""
+        return self._expected_to_run and "ready" in self.status
+
     def begin(self, started_at: float) -> None:
         """Tells it when the run began: emulated faults are timed from then."""
+        self.say({"started_at": started_at})
+
+    def say(self, what: dict[str, Any]) -> None:
+        """Tells it something, if it is there."""
+        if not self.is_there:
+            return
         assert self._process is not None
         assert self._process.stdin is not None
         if not self._process.stdin.is_closing():  # it is if the broker has died; see `check`
-            self._process.stdin.write(json.dumps({"started_at": started_at}).encode() + b"\n")
+            self._process.stdin.write(json.dumps(what).encode() + b"\n")
 
     def check(self) -> None:
         """Raises `BrokerDied` if it ended by itself."""

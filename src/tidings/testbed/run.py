@@ -31,7 +31,8 @@ class LiveRun:
     def __init__(self, planned: Plan, clock: Clock, with_traffic: bool = True) -> None:
         """Without traffic there are only brokers, and publishing is left to others."""
         self.planned, self.clock = planned, clock
-        self.overlay = Overlay(planned.brokers, planned.traces / ".brokers" / planned.run, clock)
+        folder = planned.traces / ".brokers" / planned.run
+        self.overlay = Overlay(planned.brokers, folder, clock, planned.links)
         self._subscriptions = planned.load.subscriptions if with_traffic else ()
         policies = planned.scenario.settings().policies
         self.traffic = Traffic(clock, Punctuality(self._subscriptions, policies))
@@ -54,9 +55,10 @@ class LiveRun:
         return await self.overlay.complete(len(self._subscriptions))
 
     def begin(self, endless: bool) -> float:
-        """Brokers fail and publishers publish from now on; returns when publishing is to end."""
+        """Brokers fail, links move and publishers publish from now on; returns when publishing is
+        to end."""
         started_at, run = self.clock() + BEGIN_IN_S, self.planned.scenario.run
-        self.overlay.begin(started_at, self.planned.broker_outages)
+        self.overlay.begin(started_at, self.planned.broker_outages, self.planned.leaving)
         clients = {client.name: client for client in self.traffic.clients}
         for index, publisher in enumerate(self._publishers):
             published = publications(self.planned.scenario, index, publisher)

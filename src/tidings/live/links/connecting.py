@@ -9,8 +9,10 @@ smaller name has dialled survives, by a rule that both apply alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from tidings.core.errors import SHOWN_CHARACTERS
+from tidings.core.links.estimates import LinkEstimate
 from tidings.core.rng import Draws
 from tidings.linking.options import MOST_LINKS
 from tidings.live.config import NAME, BrokerConfig
@@ -27,7 +29,15 @@ LONGEST_NAME = 250  # of a stranger
 class LinkConnector:
     """Makes and keeps all links of one broker: dials some neighbours, is dialled by others."""
 
-    def __init__(self, driver: Driver, config: BrokerConfig, draws: Draws) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        config: BrokerConfig,
+        known: Mapping[str, LinkEstimate | None],
+        draws: Draws,
+    ) -> None:
+        """`known` is what is known of links, by neighbour."""
+        self.known = known
         self.driver, self.me = driver, driver.broker.name
         self._neighbours = {neighbour.name: neighbour for neighbour in config.neighbour}
         self._strangers_too = config.links_itself
@@ -67,6 +77,17 @@ class LinkConnector:
         self._dialling.stop()
         for connection in list(self._connections):
             connection.end()
+
+    def link(self, neighbour: str) -> None:
+        """A link to a neighbour that is not always awaited is to be there."""
+        self._dialling.keep(self._neighbours[neighbour])
+
+    def unlink(self, neighbour: str) -> None:
+        """It is gone, as if somebody had cut the cable: nothing more leaves."""
+        self._dialling.give_up(neighbour)
+        connection = self.linked.get(neighbour)
+        if connection is not None:
+            connection.cut()
 
     def close(self, neighbour: str) -> None:
         """End a link that the broker wants no longer."""

@@ -121,6 +121,13 @@ class LinkConnection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(PART_WITHIN_S, self._transport.abort)
 
+    def cut(self) -> None:
+        """Ends at once, with all that is under way."""
+        self._ending = True
+        if self._transport is not None:
+            self._transport.abort()
+        self.let_go()
+
     def let_go(self) -> None:
         """Is a link no longer, if it was one: the broker knows, and another may take its place."""
         wire, self._wire = self._wire, None
@@ -193,7 +200,7 @@ class LinkConnection(asyncio.Protocol):
         self._up_at = self._driver.clock()
         self._cancel_timer()
         self._connector.notices.up(wire.neighbour, self._transport.get_extra_info("peername"))
-        self._driver.link_up(wire.neighbour)
+        self._driver.link_up(wire.neighbour, self._connector.known.get(wire.neighbour))
         wire.open()
         self.settled.set()
 

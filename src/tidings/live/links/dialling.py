@@ -38,23 +38,35 @@ class Dialling:
         self._places: dict[str, Address] = {}  # of members, as written down, by name
         self._nameless: dict[LinkConnection, Address] = {}  # members that are asked their names
         self._asked: dict[str, asyncio.Task[None]] = {}  # to dial whom the broker asks for
-        self._kept: list[asyncio.Task[None]] = []
+        self._kept: dict[str, asyncio.Task[None]] = {}  # neighbours
+        self._sought: list[asyncio.Task[None]] = []  # members without a name
         self._at_once = asyncio.Semaphore(DIALS_AT_ONCE)
 
     def start(self) -> None:
         driver = self._connector.driver
         driver.open_link, driver.close_link = self._open, self._close
         for neighbour in self._neighbours:
-            if self._me < neighbour.name:
-                self._kept.append(asyncio.create_task(self._keep(neighbour)))
+            if neighbour.awaited:
+                self.keep(neighbour)
         for place, member in enumerate(self._members):
-            self._kept.append(asyncio.create_task(self._find(member, place * NEXT_MEMBER_S)))
+            self._sought.append(asyncio.create_task(self._find(member, place * NEXT_MEMBER_S)))
 
     def stop(self) -> None:
-        for task in (*self._kept, *self._asked.values()):
+        for task in (*self._kept.values(), *self._sought, *self._asked.values()):
             task.cancel()
 
     # ---- neighbours
+
+    def keep(self, neighbour: Neighbour) -> None:
+        """From now on there is to be a link to it; if it is not to be dialled, it will dial."""
+        if self._me < neighbour.name and neighbour.name not in self._kept:
+            self._kept[neighbour.name] = asyncio.create_task(self._keep(neighbour))
+
+    def give_up(self, neighbour: str) -> None:
+        """There is to be no link to it any more."""
+        task = self._kept.pop(neighbour, None)
+        if task is not None:
+            task.cancel()
 
     async def _keep(self, neighbour: Neighbour) -> None:
         """Keeps a link to a neighbour, or waits for the end of one that it has dialled itself."""
@@ -147,10 +159,13 @@ class Dialling:
         try:
             async with asyncio.timeout(DIAL_WITHIN_S):
                 await loop.create_connection(lambda: connection, place.host, place.port)
+            await connection.settled.wait()
         except (OSError, UnicodeError) as error:
             self._connector.gone(connection)
             return why_not_reached(error, DIAL_WITHIN_S)
-        await connection.settled.wait()
+        except asyncio.CancelledError:
+            connection.end()
+            raise
         return "" if connection.was_link or connection.needless else NOT_A_LINK, False
 
     def _pause_s(self, failures: int, about: str) -> float:
