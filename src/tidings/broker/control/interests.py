@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tidings.broker.control.covering import Covering
 from tidings.broker.control.interest_index import Interest, InterestIndex, checked_predicate
 from tidings.broker.control.told import Told
 from tidings.broker.control.wanted import Owed, Wanted
@@ -58,12 +59,14 @@ class _Origin:
 class InterestTable:
     """All that this broker knows to be asked for, by its own clients and elsewhere."""
 
-    def __init__(self, me: str, incarnation: int) -> None:
+    def __init__(self, me: str, incarnation: int, exact: bool = True) -> None:
+        """`exact`: others must know how many want each message (see `covering`)."""
         self._me = me
         self._asked = InterestIndex()
         self._mine: dict[str, Interest] = {}  # by the ids of subscriptions here
         self._elsewhere = 0  # subscriptions at other brokers
         self._told = Told()
+        self._count = self._told.count if exact else Covering(self._told).count
         self._origins = {me: _Origin(incarnation)}
         self.restarts = 0  # of other brokers, that were noticed
         self._plans = BoundedCache[str, tuple[TopicPlan, Wanted]](PLANS_BYTES)
@@ -108,7 +111,7 @@ class InterestTable:
     def _counted(self, interest: Interest) -> None:
         """The number of clients here who ask for it is another one."""
         wish = (interest.topic, interest.where, interest.contract)
-        self._told.count(wish, len(interest.clients))
+        self._count(wish, len(interest.clients))
         self._forget_plans()
 
     # ---- the overlay
