@@ -128,7 +128,7 @@ def held(table: InterestTable) -> tuple[object, ...]:
     """What a table holds, and how much."""
     known = {name: origin for name, origin in table._origins.items() if origin.asked}
     asked = {
-        name: {(i.topic, i.where, i.contract, i.elsewhere[name]) for i in origin.asked}
+        name: {(*each.asked, each.elsewhere[name]) for each in origin.asked}
         for name, origin in known.items()
     }
     index = table._asked

@@ -18,7 +18,7 @@ from enum import Enum
 
 from tidings.broker.control.covering import Covering
 from tidings.broker.control.interest_index import Interest, InterestIndex, checked_predicate
-from tidings.broker.control.told import Told
+from tidings.broker.control.told import Told, wish_of
 from tidings.broker.control.wanted import Owed, Wanted
 from tidings.broker.frames import Interests
 from tidings.core.cache import BoundedCache
@@ -99,7 +99,7 @@ class InterestTable:
         interest = self._mine.pop(subscription_id, None)
         if interest is None:
             return None
-        topic, where, contract = interest.topic, interest.where, interest.contract
+        topic, where, contract = interest.asked
         self._leave(interest, subscription_id)
         return Subscription(subscription_id, self._me, topic, where, contract)
 
@@ -110,8 +110,7 @@ class InterestTable:
 
     def _counted(self, interest: Interest) -> None:
         """The number of clients here who ask for it is another one."""
-        wish = (interest.topic, interest.where, interest.contract)
-        self._count(wish, len(interest.clients))
+        self._count(interest.asked, len(interest.clients))
         self._forget_plans()
 
     # ---- the overlay
@@ -139,9 +138,7 @@ class InterestTable:
             return None
         wishes = self._told.whole()
         if origin != self._me:
-            wishes = tuple(
-                [_wish(interest, interest.elsewhere[origin]) for interest in known.asked]
-            )
+            wishes = tuple([wish_of(each.asked, each.elsewhere[origin]) for each in known.asked])
         return Interests(0, origin, known.incarnation, 0, known.version, wishes)
 
     def begin_anew(self, incarnation: int) -> None:
@@ -273,7 +270,3 @@ class InterestTable:
     def _forget_plans(self) -> None:
         self._plans.clear()
         self._owed.clear()
-
-
-def _wish(interest: Interest, number: int) -> Wish:
-    return Wish(interest.topic, interest.where, interest.contract, number)
