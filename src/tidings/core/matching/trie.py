@@ -88,9 +88,9 @@ class TopicTrie(Generic[T]):
         frontier, is_first = [self._root], True
         for level in topic_filter.split("/"):
             if level == "#":  # which also stands for no level at all
-                return _values(_every_child(frontier, "", "$") if is_first else frontier)
+                return _values(_every_child(frontier, is_first) if is_first else frontier)
             if level == "+":
-                frontier = _every_child(frontier, "#", "$" if is_first else "")
+                frontier = _every_child(frontier, is_first, "#")
             else:
                 frontier = _children(frontier, level)
             is_first = False
@@ -104,13 +104,13 @@ def _first_value(nodes: list[_Node[T]]) -> T | None:
     return None
 
 
-def _every_child(nodes: list[_Node[T]], but: str, beginning: str) -> list[_Node[T]]:
-    """What a wildcard stands for: all but this level, and those with this beginning, if any."""
+def _every_child(nodes: list[_Node[T]], is_first: bool, but: str | None = None) -> list[_Node[T]]:
+    """What a wildcard stands for, but for one level; at the first, not for the server's own."""
     return [
         child
         for node in nodes
         for level, child in node.children.items()
-        if level != but and not (beginning and level.startswith(beginning))
+        if level != but and not (is_first and level.startswith("$"))
     ]
 
 
