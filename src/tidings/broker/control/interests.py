@@ -35,8 +35,9 @@ from tidings.core.message import Message, attributes
 
 PLANS_BYTES = 32 << 20  # of plans kept; a publisher of ever new topics must not fill the memory
 OWED_BYTES = 32 << 20  # of what messages owe to other brokers, by plan and contract
-# Of a plan that is kept, beside the topic: as such, and for each client and interest.
-PLAN_BYTES, SUBSCRIPTION_BYTES = 1_000, 50
+# Of a plan that is kept, beside the topic: as such, for each client (twice a reference, as its name
+# is kept anyway), and for each interest, which may be of every broker.
+PLAN_BYTES, CLIENT_BYTES, INTEREST_BYTES = 1_000, 16, 200
 
 
 class News(Enum):
@@ -226,8 +227,9 @@ class InterestTable:
             plan = self._asked.plan(message.topic)
             self._plans_made += 1
             wanted = self._who(plan.unconditional, self._plans_made)
-            planned, named = (plan, wanted), len(wanted.local_ids) + len(plan.unconditional)
-            size_bytes = PLAN_BYTES + SUBSCRIPTION_BYTES * named + len(message.topic)
+            planned, clients = (plan, wanted), CLIENT_BYTES * len(wanted.local_ids)
+            asked = INTEREST_BYTES * len(plan.unconditional)
+            size_bytes = PLAN_BYTES + clients + asked + len(message.topic)
             self._plans.keep(message.topic, planned, size_bytes)
         plan, wanted = planned
         if plan.conditional:
