@@ -37,8 +37,13 @@ class Wanted(Value, frozen=True):
         """The local subscriptions that take a message of this age under this contract."""
         taking: list[str] = []
         for wished, ids in self.local:
-            is_late = age_s > min(contract.deadline_s, wished.deadline_s)
-            if not is_late or (contract.late == "deliver" and wished.late == "deliver"):
+            if _takes(wished, contract, age_s):
                 taking += ids
         taking.sort()
         return tuple(taking)
+
+
+def _takes(wished: Contract, stated: Contract, age_s: float) -> bool:
+    """Whether who has asked so takes a message of this age, under this contract."""
+    is_late = age_s > min(stated.deadline_s, wished.deadline_s)
+    return not is_late or (stated.late == "deliver" and wished.late == "deliver")
