@@ -30,15 +30,20 @@ def line(
     return entry | more
 
 
-def run(name: str, description: str | None, measured: Callable[[bool], list[Line]]) -> None:
-    """Measure (quickly, if asked to) and print."""
+def run(
+    name: str, description: str | None, measured: Callable[..., list[Line]], large: str = ""
+) -> None:
+    """Measure (quickly, if asked to) and print. `large` says what is measured beside the usual if
+    that is asked for; then `measured` is told whether it is."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="shorter, and less precise")
+    if large:
+        parser.add_argument("--large", action="store_true", help=large)
     options = parser.parse_args()
-    lines = measured(options.quick)
+    lines = measured(options.quick, options.large) if large else measured(options.quick)
     if options.json:
         print(json.dumps({"bench": name, "code": tidings.CODE, "lines": lines}))
     else:

@@ -16,7 +16,7 @@ from tidings.linking import LINKERS
 from tidings.linking.options import LinkingOptions
 from tidings.routing import CARRY_OPEN, ROUTERS
 from tidings.routing.options import DcrdOptions, HarmonyOptions
-from tidings.scheduling import POLICIES
+from tidings.scheduling import COUNTING, POLICIES
 from tidings.scheduling.options import BenefitOptions
 
 
@@ -78,6 +78,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
             _check_names("policy", policy.contract, source)
             self._check_open("policy.strategy", policy.contract.strategy or self.strategy, source)
         return self
+
+    @property
+    def counts_takers(self) -> bool:
+        """Whether some policy asks how many want a message."""
+        named = {self.scheduling, *(policy.contract.scheduling for policy in self.policies)}
+        return not COUNTING.isdisjoint(named)
 
     @property
     def is_open(self) -> bool:

@@ -22,3 +22,5 @@ POLICIES: dict[str, Callable[[Prospects, BenefitOptions], Queue]] = {
     "priced": Priced,
     "urgency": Urgency,
 }
+# Policies that ask how many want a message, or what they pay. To others a taker more is all one.
+COUNTING = frozenset(POLICIES) - {"fifo", "urgency"}

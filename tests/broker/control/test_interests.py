@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 import pytest
 from support.builders import (
@@ -23,7 +24,7 @@ from tidings.broker.broker import Broker
 from tidings.broker.codec import encode
 from tidings.broker.control.interests import InterestTable, News
 from tidings.broker.frames import Ack, Data, Frame, Interests, Pull
-from tidings.core.contract import BEST_EFFORT, Wish
+from tidings.core.contract import BEST_EFFORT, Contract, TopicPolicy, Wish
 from tidings.core.errors import FilterError, PredicateError
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.trace import Subscribed
@@ -338,6 +339,36 @@ def test_clients_that_ask_alike_are_told_by_their_number_and_a_change_by_the_new
     last = table.changes()
     assert last is not None
     assert last.wishes == (Wish("t", number=0),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, {"a/#": 3}),
+        ({"scheduling": "urgency"}, {"a/#": 3}),
+        ({"scheduling": "eb"}, {"a/#": 1, "a/b": 2}),
+        ({"policies": (TopicPolicy("b/#", Contract(scheduling="rl")),)}, {"a/#": 1, "a/b": 2}),
+    ],
+)
+def test_what_is_covered_is_told_only_where_a_policy_asks_how_many_want_a_message(
+    settings: dict[str, Any], told: dict[str, int]
+) -> None:
+    net = connected(*LINE, **settings)
+    for client, topic in (("c1", "a/b"), ("c2", "a/#"), ("c3", "a/b")):
+        net.subscribe("b3", client, topic)
+    net.run(1.0)
+    whole = net.brokers["b1"]._interests.whole("b3")
+    assert whole is not None
+    assert {wish.topic: wish.number for wish in whole.wishes} == told
+    message = net.publish("b1", "a/b")
+    net.run(1.0)
+    takers = ["b3/c1:a/b", "b3/c2:a/#", "b3/c3:a/b"]
+    assert net.delivered == [(taker, message) for taker in takers]
+    for client, topic in (("c2", "a/#"), ("c1", "a/b")):
+        net.tell("b3", "unsubscribe", f"b3/{client}:{topic}")
+    net.run(1.0)
+    assert net.takers("b1", "a/b") == {"b3": {inf: 1}}
+    assert net.takers("b1", "a/c") == {}
 
 
 def test_an_overlay_hears_nobody_s_name() -> None:

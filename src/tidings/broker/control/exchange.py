@@ -56,7 +56,7 @@ class Exchange:
         # Where strangers may become neighbours, it is no nonsense if they say they have links here.
         self._moves = whereabouts is not None
         address = whereabouts.address if whereabouts else ""
-        self.interests = InterestTable(view.me, incarnation.number)
+        self.interests = InterestTable(view.me, incarnation.number, settings.counts_takers)
         self._view, self._batch_s, self._plan = view, settings.batch_s, plan
         self._transmitter, self._links = transmitter, transmitter.links
         self._strategies, self._waiting = strategies, waiting

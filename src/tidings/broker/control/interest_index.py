@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from tidings.broker.control.told import Asked
+from tidings.core.cache import BoundedCache
 from tidings.core.contract import Contract
 from tidings.core.matching import MatchingIndex, TopicPlan
 from tidings.core.matching.rows import Keys
@@ -15,16 +17,17 @@ from tidings.core.predicate import Predicate, parse
 from tidings.core.topic import check_filter
 
 PARSED_PREDICATES = 1_000  # kept: clients of one kind state the same
+MOST_CONTRACTS = 10_000  # of which equal ones are one in memory; many clients state the same
 PARSED_CHARACTERS = 1_000  # of one that is kept: its tree takes many times as much
 
 
 class Interest:
     """Something that is asked for: by clients of this broker, and by how many elsewhere."""
 
-    __slots__ = ("clients", "contract", "elsewhere", "key", "topic", "where")
+    __slots__ = ("asked", "clients", "contract", "elsewhere", "key")
 
-    def __init__(self, key: int, topic: str, where: str, contract: Contract) -> None:
-        self.key, self.topic, self.where, self.contract = key, topic, where, contract
+    def __init__(self, key: int, asked: Asked) -> None:
+        self.key, self.asked, self.contract = key, asked, asked[2]
         self.clients: dict[str, None] = {}  # subscriptions here
         self.elsewhere: dict[str, int] = {}  # how many there are, by broker
 
@@ -34,7 +37,8 @@ class InterestIndex:
 
     def __init__(self) -> None:
         self._index = MatchingIndex()
-        self._interests: dict[tuple[str, str, Contract], Interest] = {}
+        self._interests: dict[Asked, Interest] = {}
+        self._contracts = BoundedCache[Contract, Contract](MOST_CONTRACTS)
         self._by_key: list[Interest | None] = []
         self._free_keys: list[int] = []
 
@@ -43,17 +47,20 @@ class InterestIndex:
 
     def known(self, topic: str, where: str, contract: Contract) -> Interest:
         """What is asked for so, in the index from now on; an error if nobody can ask so."""
-        interest = self._interests.get((topic, where, contract))
+        asked = (topic, where, contract)
+        interest = self._interests.get(asked)
         if interest is None:
             predicate = checked_predicate(topic, where)  # before anything changes
+            equal = self._contracts.get(contract) or self._contracts.keep(contract, contract)
+            asked = (topic, where, equal)
             key = self._free_keys.pop() if self._free_keys else len(self._by_key)
-            interest = Interest(key, topic, where, contract)
+            interest = Interest(key, asked)
             self._index.add(key, topic, predicate)
             if key == len(self._by_key):
                 self._by_key.append(interest)
             else:
                 self._by_key[key] = interest
-            self._interests[topic, where, contract] = interest
+            self._interests[asked] = interest
         return interest
 
     def drop_if_unused(self, interest: Interest) -> None:
@@ -64,7 +71,7 @@ class InterestIndex:
         self._index.remove(key)
         self._by_key[key] = None
         self._free_keys.append(key)
-        del self._interests[interest.topic, interest.where, interest.contract]
+        del self._interests[interest.asked]
 
     def plan(self, topic: str) -> TopicPlan:
         """How to match messages of this topic, until an interest comes or goes."""

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tidings.broker.control.covering import Covering
 from tidings.broker.control.interest_index import Interest, InterestIndex, checked_predicate
-from tidings.broker.control.told import Told
+from tidings.broker.control.told import Told, wish_of
 from tidings.broker.control.wanted import Owed, Wanted
 from tidings.broker.frames import Interests
 from tidings.core.cache import BoundedCache
@@ -34,8 +35,9 @@ from tidings.core.message import Message, attributes
 
 PLANS_BYTES = 32 << 20  # of plans kept; a publisher of ever new topics must not fill the memory
 OWED_BYTES = 32 << 20  # of what messages owe to other brokers, by plan and contract
-# Of a plan that is kept, beside the topic: as such, and for each client and interest.
-PLAN_BYTES, SUBSCRIPTION_BYTES = 1_000, 50
+# Of a plan that is kept, beside the topic: as such, for each client (twice a reference, as its name
+# is kept anyway), and for each interest, which may be of every broker.
+PLAN_BYTES, CLIENT_BYTES, INTEREST_BYTES = 1_000, 16, 200
 
 
 class News(Enum):
@@ -58,12 +60,14 @@ class _Origin:
 class InterestTable:
     """All that this broker knows to be asked for, by its own clients and elsewhere."""
 
-    def __init__(self, me: str, incarnation: int) -> None:
+    def __init__(self, me: str, incarnation: int, exact: bool = True) -> None:
+        """`exact`: others must know how many want each message (see `covering`)."""
         self._me = me
         self._asked = InterestIndex()
         self._mine: dict[str, Interest] = {}  # by the ids of subscriptions here
         self._elsewhere = 0  # subscriptions at other brokers
         self._told = Told()
+        self._count = self._told.count if exact else Covering(self._told).count
         self._origins = {me: _Origin(incarnation)}
         self.restarts = 0  # of other brokers, that were noticed
         self._plans = BoundedCache[str, tuple[TopicPlan, Wanted]](PLANS_BYTES)
@@ -96,7 +100,7 @@ class InterestTable:
         interest = self._mine.pop(subscription_id, None)
         if interest is None:
             return None
-        topic, where, contract = interest.topic, interest.where, interest.contract
+        topic, where, contract = interest.asked
         self._leave(interest, subscription_id)
         return Subscription(subscription_id, self._me, topic, where, contract)
 
@@ -107,8 +111,7 @@ class InterestTable:
 
     def _counted(self, interest: Interest) -> None:
         """The number of clients here who ask for it is another one."""
-        wish = (interest.topic, interest.where, interest.contract)
-        self._told.count(wish, len(interest.clients))
+        self._count(interest.asked, len(interest.clients))
         self._forget_plans()
 
     # ---- the overlay
@@ -136,9 +139,7 @@ class InterestTable:
             return None
         wishes = self._told.whole()
         if origin != self._me:
-            wishes = tuple(
-                [_wish(interest, interest.elsewhere[origin]) for interest in known.asked]
-            )
+            wishes = tuple([wish_of(each.asked, each.elsewhere[origin]) for each in known.asked])
         return Interests(0, origin, known.incarnation, 0, known.version, wishes)
 
     def begin_anew(self, incarnation: int) -> None:
@@ -226,8 +227,9 @@ class InterestTable:
             plan = self._asked.plan(message.topic)
             self._plans_made += 1
             wanted = self._who(plan.unconditional, self._plans_made)
-            planned, named = (plan, wanted), len(wanted.local_ids) + len(plan.unconditional)
-            size_bytes = PLAN_BYTES + SUBSCRIPTION_BYTES * named + len(message.topic)
+            planned, clients = (plan, wanted), CLIENT_BYTES * len(wanted.local_ids)
+            asked = INTEREST_BYTES * len(plan.unconditional)
+            size_bytes = PLAN_BYTES + clients + asked + len(message.topic)
             self._plans.keep(message.topic, planned, size_bytes)
         plan, wanted = planned
         if plan.conditional:
@@ -270,7 +272,3 @@ class InterestTable:
     def _forget_plans(self) -> None:
         self._plans.clear()
         self._owed.clear()
-
-
-def _wish(interest: Interest, number: int) -> Wish:
-    return Wish(interest.topic, interest.where, interest.contract, number)

@@ -28,7 +28,7 @@ class Told:
         found = []
         for asked, number in self._changed.items():
             if number != self._told.get(asked, 0):
-                found.append(_wish(asked, number))
+                found.append(wish_of(asked, number))
                 if number:
                     self._told[asked] = number
                 else:
@@ -38,9 +38,9 @@ class Told:
 
     def whole(self) -> tuple[Wish, ...]:
         """All that the others were told."""
-        return tuple([_wish(asked, number) for asked, number in self._told.items()])
+        return tuple([wish_of(asked, number) for asked, number in self._told.items()])
 
 
-def _wish(asked: Asked, number: int) -> Wish:
+def wish_of(asked: Asked, number: int) -> Wish:
     topic, where, contract = asked
     return Wish(topic, where, contract, number)

@@ -43,7 +43,7 @@ class Wanted(Value, frozen=True):
         return tuple(taking)
 
 
-def _takes(wished: Contract, contract: Contract, age_s: float) -> bool:
-    """Is a message of this age in time, or welcome all the same?"""
-    in_time = age_s <= min(contract.deadline_s, wished.deadline_s)
-    return in_time or (contract.late == "deliver" and wished.late == "deliver")
+def _takes(wished: Contract, stated: Contract, age_s: float) -> bool:
+    """Whether who has asked so takes a message of this age, under this contract."""
+    is_late = age_s > min(stated.deadline_s, wished.deadline_s)
+    return not is_late or (stated.late == "deliver" and wished.late == "deliver")

@@ -1,4 +1,4 @@
-"""Which of many topic filters match one topic?
+"""Which of many topic filters match one topic, or are wider or narrower than another filter?
 
 A trie with one node per level. The wildcards are ordinary children named `+` and `#`: no level of a
 topic can have those names. A topic walks down all its possible paths at once, level by level and
@@ -25,6 +25,10 @@ class TopicTrie(Generic[T]):
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._root.children
 
     def insert(self, topic_filter: str, value: T) -> None:
         node = self._root
@@ -62,6 +66,63 @@ class TopicTrie(Generic[T]):
         reached += frontier
         reached += _children(frontier, "#")  # `sport/#` matches `sport`
         return [node.value for node in reached if node.value is not None]
+
+    def wider(self, topic_filter: str) -> T | None:
+        """The value of a filter here that matches whatever this one matches, which is not here
+        itself; None if there is none."""
+        frontier = [self._root]
+        wildcards = not topic_filter.startswith("$")
+        for level in topic_filter.split("/"):
+            if wildcards:
+                found = _first_value(_children(frontier, "#"))
+                if found is not None:
+                    return found
+            below = _children(frontier, level)
+            if wildcards and level not in ("+", "#"):
+                below += _children(frontier, "+")
+            frontier, wildcards = below, True
+        return _first_value(frontier + _children(frontier, "#"))
+
+    def narrower(self, topic_filter: str) -> list[T]:
+        """The values of the filters here that match nothing but what this one matches."""
+        frontier, is_first = [self._root], True
+        for level in topic_filter.split("/"):
+            if level == "#":  # which also stands for no level at all
+                return _values(_every_child(frontier, is_first) if is_first else frontier)
+            if level == "+":
+                frontier = _every_child(frontier, is_first, "#")
+            else:
+                frontier = _children(frontier, level)
+            is_first = False
+        return [node.value for node in frontier if node.value is not None]
+
+
+def _first_value(nodes: list[_Node[T]]) -> T | None:
+    for node in nodes:
+        if node.value is not None:
+            return node.value
+    return None
+
+
+def _every_child(nodes: list[_Node[T]], is_first: bool, but: str | None = None) -> list[_Node[T]]:
+    """What a wildcard stands for, but for one level; at the first, not for the server's own."""
+    return [
+        child
+        for node in nodes
+        for level, child in node.children.items()
+        if level != but and not (is_first and level.startswith("$"))
+    ]
+
+
+def _values(nodes: list[_Node[T]]) -> list[T]:
+    """Of these nodes, and of all below them."""
+    found, waiting = list[T](), nodes[::-1]
+    while waiting:
+        node = waiting.pop()
+        if node.value is not None:
+            found.append(node.value)
+        waiting += node.children.values()
+    return found
 
 
 def _children(nodes: list[_Node[T]], level: str) -> list[_Node[T]]:
