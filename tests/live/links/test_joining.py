@@ -370,3 +370,32 @@ def test_a_broker_that_leaves_says_so_before_its_link_ends(joiners: Joiners) -> 
     assert reports[-1].links == ()
     assert reports[-1].address.endswith(f":{broker.link_port}")
     peer.close()
+
+
+def test_a_member_is_dialled_where_it_was_written_down_whatever_it_tells_of_itself(
+    joiners: Joiners,
+) -> None:
+    [port] = free_ports(1)
+    elsewhere = {"link_port": port, "address": "127.0.0.1:1"}
+    member = joiners.start("n1", **elsewhere)
+    broker = joiners.start("n2", port)
+    eventually(lambda: linked(broker) == {"n1"})
+    joiners.stop(member)
+    eventually(lambda: not linked(broker))
+    joiners.start("n1", **elsewhere)
+    eventually(lambda: linked(broker) == {"n1"})
+
+
+def test_more_strangers_than_a_broker_can_have_are_turned_away(
+    joiners: Joiners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "MOST_LINKS", 2)
+    broker = joiners.start("n1")
+    peers = [Peer.dial(broker) for _ in range(3)]
+    for number, peer in enumerate(peers):
+        peer.say(Hello(f"stranger{number}"))
+        eventually(lambda p=peer, n=number: p.is_closed() or f"stranger{n}" in linked(broker))  # type: ignore[misc]
+    assert linked(broker) == {"stranger0", "stranger1"}
+    assert peers[2].refusals() == ["there are 2 links already"]
+    for peer in peers:
+        peer.close()

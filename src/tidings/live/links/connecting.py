@@ -56,8 +56,8 @@ class LinkConnector:
         return self.connection(dialled=False)
 
     def up(self) -> list[str]:
-        """The neighbours that are connected."""
-        return list(self.linked)
+        """The neighbours that are connected, in an order that does not change with time."""
+        return [name for name in self.driver.wires if name in self.linked]
 
     def _changed(self, neighbour: str, up: bool) -> None:
         """What the broker thinks of a connection that is there."""
