@@ -15,6 +15,7 @@ from support.live import LoopThread, PahoClient, eventually, free_ports
 from tidings.broker.codec import Decoder, encode
 from tidings.broker.frames import Frame, Hello, Links
 from tidings.core.links.estimates import LinkEstimate
+from tidings.linking import LINKERS
 from tidings.live.config import parse
 from tidings.live.links import connecting, dialling
 from tidings.live.server import LiveBroker
@@ -123,11 +124,14 @@ def linked(broker: LiveBroker) -> set[str]:
     return set(broker.links.up())
 
 
+@pytest.mark.parametrize("linking", sorted(LINKERS.keys() - {"configured"}))
 def test_a_newcomer_that_knows_one_member_is_linked_with_all_and_messages_flow(
-    joiners: Joiners,
+    joiners: Joiners, linking: str
 ) -> None:
-    first = joiners.start("n1")
-    brokers = [first] + [joiners.start(f"n{n}", first.link_port) for n in (2, 3, 4)]
+    """There are so few brokers that every linker wants them all."""
+    how = {"broker": {"linking": linking}}
+    first = joiners.start("n1", **how)
+    brokers = [first] + [joiners.start(f"n{n}", first.link_port, **how) for n in (2, 3, 4)]
     names = {"n1", "n2", "n3", "n4"}
     for broker in brokers:
         eventually(lambda b=broker: linked(b) == names - {b.broker.name})  # type: ignore[misc]
