@@ -40,7 +40,12 @@ class BrokerProcess:
 
     def until_linked(self, *others: str) -> None:
         """Waits until its links are those to these brokers, in whatever order they came up."""
-        eventually(lambda: set(self._status().get("links", ())) == {*others}, START_WITHIN_S)
+        try:
+            eventually(lambda: set(self._status().get("links", ())) == {*others}, START_WITHIN_S)
+        except AssertionError:
+            there = self._status().get("links", ())
+            problem = f"{self.path.stem} is linked with {there}, not {others}; {self.complaints()}"
+            raise AssertionError(problem) from None
 
     def _status(self) -> dict[str, Any]:
         assert self.process.poll() is None, self.complaints()

@@ -72,3 +72,19 @@ def test_pinned_estimates_say_how_often_a_link_fails(tmp_path: Path) -> None:
     setup = set_up(load(HARMONY_TENTH, changes))
     believed = [n.known() for n in plan(setup, "live", tmp_path).brokers["n1"].neighbour]
     assert [link and link.availability for link in believed] == [0.94] * 4
+
+
+def test_links_that_come_and_go_are_all_known_and_none_is_awaited(tmp_path: Path) -> None:
+    setup = set_up(load(SCENARIOS / "moving.toml", {"run.seconds": 5}))
+    planned = plan(setup, "live", tmp_path)
+    assert planned.links.moves == setup.moves
+    assert len(planned.links.at_first) == len(setup.overlay.links)
+    ever = {frozenset(ends) for ends in setup.conditions}
+    assert len(ever) > len(setup.overlay.links)
+    found = {frozenset((b, n.name)) for b, c in planned.brokers.items() for n in c.neighbour}
+    assert found == ever
+    for name, broker in planned.brokers.items():
+        read = parse(tomllib.loads(to_toml(broker)), name)
+        assert not any(neighbour.awaited for neighbour in read.neighbour)
+        assert read.moves
+        assert not read.links_itself

@@ -15,6 +15,7 @@ from support.live import LoopThread, PahoClient, eventually, free_ports
 from tidings.broker.codec import Decoder, encode
 from tidings.broker.frames import PROTOCOL, Frame, Hello, Links
 from tidings.core.links.estimates import LinkEstimate
+from tidings.linking import LINKERS
 from tidings.live.config import parse
 from tidings.live.links import connecting, dialling
 from tidings.live.server import LiveBroker
@@ -123,11 +124,14 @@ def linked(broker: LiveBroker) -> set[str]:
     return set(broker.links.up())
 
 
+@pytest.mark.parametrize("linking", sorted(LINKERS.keys() - {"configured"}))
 def test_a_newcomer_that_knows_one_member_is_linked_with_all_and_messages_flow(
-    joiners: Joiners,
+    joiners: Joiners, linking: str
 ) -> None:
-    first = joiners.start("n1")
-    brokers = [first] + [joiners.start(f"n{n}", first.link_port) for n in (2, 3, 4)]
+    """There are so few brokers that every linker wants them all."""
+    how = {"broker": {"linking": linking}}
+    first = joiners.start("n1", **how)
+    brokers = [first] + [joiners.start(f"n{n}", first.link_port, **how) for n in (2, 3, 4)]
     names = {"n1", "n2", "n3", "n4"}
     for broker in brokers:
         eventually(lambda b=broker: linked(b) == names - {b.broker.name})  # type: ignore[misc]
@@ -370,3 +374,32 @@ def test_a_broker_that_leaves_says_so_before_its_link_ends(joiners: Joiners) -> 
     assert reports[-1].links == ()
     assert reports[-1].address.endswith(f":{broker.link_port}")
     peer.close()
+
+
+def test_a_member_is_dialled_where_it_was_written_down_whatever_it_tells_of_itself(
+    joiners: Joiners,
+) -> None:
+    [port] = free_ports(1)
+    elsewhere = {"link_port": port, "address": "127.0.0.1:1"}
+    member = joiners.start("n1", **elsewhere)
+    broker = joiners.start("n2", port)
+    eventually(lambda: linked(broker) == {"n1"})
+    joiners.stop(member)
+    eventually(lambda: not linked(broker))
+    joiners.start("n1", **elsewhere)
+    eventually(lambda: linked(broker) == {"n1"})
+
+
+def test_more_strangers_than_a_broker_can_have_are_turned_away(
+    joiners: Joiners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "MOST_LINKS", 2)
+    broker = joiners.start("n1")
+    peers = [Peer.dial(broker) for _ in range(3)]
+    for number, peer in enumerate(peers):
+        peer.say(Hello(f"stranger{number}"))
+        eventually(lambda p=peer, n=number: p.is_closed() or f"stranger{n}" in linked(broker))  # type: ignore[misc]
+    assert linked(broker) == {"stranger0", "stranger1"}
+    assert peers[2].refusals() == ["there are 2 links already"]
+    for peer in peers:
+        peer.close()
