@@ -116,6 +116,10 @@ def _accepted(problem: str, expected: Any, value: object) -> str:
     """What would do, from what msgspec says and the type that was expected."""
     if isinstance(expected, msgspec.inspect.LiteralType):
         return one_of(map(str, expected.values), value)
+    if isinstance(expected, msgspec.inspect.UnionType):
+        words = [str(word) for kind in expected.types for word in getattr(kind, "values", ())]
+        if words:
+            return one_of(words, value, "a whole number, 0 or more, or")
     if missing := _missing(problem):
         return f"a table with the field {missing}"
     accepted = problem.removeprefix("Expected ").partition(", got ")[0].replace("`", "")
