@@ -69,7 +69,7 @@ def test_a_misspelt_name_in_a_broker_file_is_met_with_the_one_meant(
 
 def test_no_field_is_offered_that_no_file_has() -> None:
     said = of_scenario({"xyzzy": 1})
-    assert said.endswith("workload, faults, live.")
+    assert said.endswith("workload, faults, dynamics, live.")
     assert "policies" not in of_scenario({"broker": {"xyzzy": 1}})
     assert "policies" not in of_broker({"broker": {"xyzzy": 1}})
     assert "links.loss_ratio" in field_names(Scenario)
