@@ -95,5 +95,14 @@ class WireError(TidingsError):
         super().__init__(problem)
 
 
+class Unwelcome(WireError):
+    """A broker with which there is to be no link."""
+
+    def __init__(self, problem: str, told: str = "") -> None:
+        """`told`: what the peer is told of it, if not all."""
+        self.told = told or problem
+        super().__init__(problem)
+
+
 class CheckFailed(TidingsError):
     """A run broke a law that every run must keep; the seed in the message is the bug report."""

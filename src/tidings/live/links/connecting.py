@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tidings.core.errors import SHOWN_CHARACTERS
+from tidings.core.errors import SHOWN_CHARACTERS, Unwelcome
 from tidings.core.links.estimates import LinkEstimate
 from tidings.core.rng import Draws
 from tidings.linking.options import MOST_LINKS
 from tidings.live.config import NAME, BrokerConfig
 from tidings.live.driver import Driver
-from tidings.live.links.connection import HELLO_WITHIN_S, LinkConnection, Unwelcome
+from tidings.live.links.connection import HELLO_WITHIN_S, LinkConnection
 from tidings.live.links.dialling import DIAL_WITHIN_S, Dialling
 from tidings.live.links.notices import LinkNotices, why_silent
 from tidings.live.links.wire import Wire

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from tidings.broker.codec import Decoder, encode
 from tidings.broker.frames import PROTOCOL, Frame, Hello
-from tidings.core.errors import TidingsError, WireError
+from tidings.core.errors import TidingsError, Unwelcome, WireError
 from tidings.live.links.notices import address, why_lost
 from tidings.live.links.wire import HIGH_WATER_BYTES, Wire
 
@@ -27,15 +27,6 @@ MAX_BYTES_BEFORE_HELLO = 4_096  # kept for a peer that has not said who it is
 AT_ONCE = 64  # frames; what the broker takes for their time is that of the first
 DEAD_AFTER_MS = 10_000  # a connection ends if TCP gets no answer to its bytes for so long
 TCP_NOTSENT_LOWAT = 25  # Linux; the name is in `socket` from Python 3.12
-
-
-class Unwelcome(WireError):
-    """A peer with which there is to be no link."""
-
-    def __init__(self, problem: str, told: str = "") -> None:
-        """`told`: what the peer is told of it, if not all."""
-        self.told = told or problem
-        super().__init__(problem)
 
 
 class LinkConnection(asyncio.Protocol):
@@ -75,9 +66,9 @@ class LinkConnection(asyncio.Protocol):
             self._take(self._decoder.feed(data))
             if self._wire is None and not self._ending:
                 self._count_unknown(len(data))
-        except Unwelcome as fault:
-            self._note_refusal(str(fault))
-            self.end(fault.told)
+        except Unwelcome as stranger:  # a name of its own: compiled, a name has one type
+            self._note_refusal(str(stranger))
+            self.end(stranger.told)
         except TidingsError as fault:
             self._refuse(str(fault))
 
