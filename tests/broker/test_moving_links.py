@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.builders import DELAY_S, Net, a_parcel, takers
+from support.steps import History, Step
 from support.traces_of import held_by, mentions
 
 from tidings.broker.broker import Broker
@@ -204,7 +206,6 @@ def test_a_link_that_flaps_ten_times_a_second_leaves_no_heap_behind(strategy: st
 
 # ---- after anything
 
-Step = tuple[str, str, str]
 STEPS = st.tuples(
     st.sampled_from(["link", "cut", "wish", "unwish", "say", "crash"]),
     st.sampled_from(NAMES),
@@ -220,25 +221,16 @@ def test_after_any_changes_all_tables_are_those_of_brokers_that_saw_none_of_them
     strategy: str, estimates: str, steps: list[Step]
 ) -> None:
     net = strangers(*NAMES, strategy=strategy, estimates=estimates)
-    links, wishes, incarnation = set[tuple[str, str]](), dict[str, str](), 1
-    for kind, a, b in steps:
-        ends = (min(a, b), max(a, b))
-        if kind == "link" and a != b and ends not in links:
-            links.add(ends)
-            net.connect(*ends)
-        elif kind == "cut" and ends in links:
-            links.discard(ends)
-            net.disconnect(*ends)
-        elif kind == "wish" and a not in wishes:
-            wishes[a] = net.subscribe(a)
-        elif kind == "unwish" and a in wishes:
-            net.tell(a, "unsubscribe", wishes.pop(a))
-        elif kind == "say":
-            net.publish(a)
+    history, incarnations = History(net, 0.05), count(2)
+
+    def other(kind: str, name: str) -> None:
+        if kind == "say":
+            net.publish(name)
         elif kind == "crash":
-            incarnation += 1
-            restart(net, a, incarnation, links, a in wishes)
-        net.run(0.05)
+            restart(net, name, next(incarnations), history.links, name in history.wishes)
+
+    history.go_through(steps, other)
+    links, wishes = history.links, history.wishes
     net.run(4 * LIFETIME_S)
     fresh = strangers(*NAMES, strategy=strategy, estimates=estimates)
     for name in wishes:

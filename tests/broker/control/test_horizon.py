@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.builders import Net, takers
+from support.steps import Ends, History, Step
 
 from tidings.broker.broker import Broker
 from tidings.broker.control.linkage import Whereabouts
@@ -18,7 +19,6 @@ from tidings.core.trace import Dropped, Published
 
 LIFETIME_S = 2.0
 NAMES = ("b1", "b2", "b3", "b4", "b5", "b6")
-Ends = tuple[str, str]
 
 
 def overlay(hops: int, *links: Ends) -> Net:
@@ -54,7 +54,6 @@ def test_what_is_asked_for_is_known_so_many_hops_away(hops: int) -> None:
     assert told == set(NAMES[:hops])
 
 
-Step = tuple[str, str, str]
 STEPS = st.tuples(
     st.sampled_from(["link", "link", "cut", "wish", "unwish"]),
     st.sampled_from(NAMES),
@@ -69,24 +68,12 @@ def test_after_any_changes_a_broker_knows_just_what_is_asked_for_within_the_hori
     hops: int, steps: list[Step]
 ) -> None:
     net = overlay(hops)
-    links, wishes = set[Ends](), dict[str, str]()
-    for kind, a, b in steps:
-        ends = (min(a, b), max(a, b))
-        if kind == "link" and a != b and ends not in links:
-            links.add(ends)
-            net.connect(*ends)
-        elif kind == "cut" and ends in links:
-            links.discard(ends)
-            net.disconnect(*ends)
-        elif kind == "wish" and a not in wishes:
-            wishes[a] = net.subscribe(a)
-        elif kind == "unwish" and a in wishes:
-            net.tell(a, "unsubscribe", wishes.pop(a))
-        net.run(0.03)
+    history = History(net, 0.03)
+    history.go_through(steps)
     net.run(4 * LIFETIME_S)
     for name in NAMES:
-        near = within(hops, links, name)
-        assert takers(net.brokers[name]).keys() == near & wishes.keys()
+        near = within(hops, history.links, name)
+        assert takers(net.brokers[name]).keys() == near & history.wishes.keys()
         assert set(net.brokers[name]._interests.origins()) <= near
 
 
