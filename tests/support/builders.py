@@ -222,7 +222,8 @@ class Net:
                 break
             if arrives_at <= wake_at:
                 self.now, _, sender, receiver, frame = heappop(self._events)
-                self.tell(receiver, "receive", sender, frame)
+                if receiver in self.brokers:
+                    self.tell(receiver, "receive", sender, frame)
             else:
                 self.now = max(self.now, wake_at)
                 self.tell(sleeper, "tick")

@@ -26,10 +26,14 @@ def overlay(hops: int, *links: Ends) -> Net:
     wanted = {"report_lifetime_s": LIFETIME_S, "probe_every_s": 0.2, "probe_timeout_s": 0.1}
     chosen = Settings(strategy="flooding", interests=hops, advertise_every_s=0.2, **wanted)
     for name in NAMES:
-        net.add(Broker(name, chosen.checked("test"), {}, whereabouts=Whereabouts()))
+        net.add(made(name, chosen.checked("test"), 1))
     for ends in links:
         net.connect(*ends)
     return net
+
+
+def made(name: str, settings: Settings, incarnation: int) -> Broker:
+    return Broker(name, settings, {}, incarnation, whereabouts=Whereabouts())
 
 
 def within(hops: int, links: set[Ends], start: str) -> set[str]:
@@ -55,7 +59,7 @@ def test_what_is_asked_for_is_known_so_many_hops_away(hops: int) -> None:
 
 
 STEPS = st.tuples(
-    st.sampled_from(["link", "link", "cut", "wish", "unwish"]),
+    st.sampled_from(["link", "link", "cut", "wish", "unwish", "crash", "leave", "join"]),
     st.sampled_from(NAMES),
     st.sampled_from(NAMES),
 )
@@ -68,10 +72,11 @@ def test_after_any_changes_a_broker_knows_just_what_is_asked_for_within_the_hori
     hops: int, steps: list[Step]
 ) -> None:
     net = overlay(hops)
-    history = History(net, 0.03)
+    chosen = net.brokers["b1"].settings
+    history = History(net, 0.03, lambda name, incarnation: made(name, chosen, incarnation))
     history.go_through(steps)
     net.run(4 * LIFETIME_S)
-    for name in NAMES:
+    for name in net.brokers:
         near = within(hops, history.links, name)
         assert takers(net.brokers[name]).keys() == near & history.wishes.keys()
         assert set(net.brokers[name]._interests.origins()) <= near

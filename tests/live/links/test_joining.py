@@ -397,7 +397,7 @@ def test_more_strangers_than_a_broker_can_have_are_turned_away(
     broker = joiners.start("n1")
     peers = [Peer.dial(broker) for _ in range(3)]
     for number, peer in enumerate(peers):
-        peer.say(Hello(f"stranger{number}"))
+        peer.say(Hello(f"stranger{number}", PROTOCOL))
         eventually(lambda p=peer, n=number: p.is_closed() or f"stranger{n}" in linked(broker))  # type: ignore[misc]
     assert linked(broker) == {"stranger0", "stranger1"}
     assert peers[2].refusals() == ["there are 2 links already"]
