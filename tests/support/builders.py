@@ -216,7 +216,8 @@ class Net:
         """Let time pass: frames arrive before anybody's patience ends."""
         end_at = self.now + seconds
         while True:
-            wake_at, sleeper = min((b.wake_at(), n) for n, b in self.brokers.items())
+            waking = [(b.wake_at(), n) for n, b in self.brokers.items()]
+            wake_at, sleeper = min(waking, default=(inf, ""))
             arrives_at = self._events[0][0] if self._events else inf
             if min(wake_at, arrives_at) > end_at:
                 break
