@@ -48,6 +48,7 @@ def test_open_messages_come_to_the_same_clients_in_both_worlds(tmp_path: Path) -
     changes = (
         ('strategy = "d-tree"', 'strategy = "flooding"\ninterests = 1'),
         ("rate_per_s = 0.5", "rate_per_s = 5"),
+        ("seconds = 14", "seconds = 4"),
     )
     path = scenario(tmp_path, *changes)
     theory, practice = simulated(path, tmp_path / "sim"), live(path, tmp_path / "live")
