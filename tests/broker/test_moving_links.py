@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.builders import DELAY_S, Net, a_parcel, takers
 from support.steps import History, Step
@@ -219,24 +219,41 @@ STEPS = st.tuples(st.sampled_from(KINDS), st.sampled_from(NAMES), st.sampled_fro
 def test_after_any_changes_all_tables_are_those_of_brokers_that_saw_none_of_them(
     strategy: str, estimates: str, steps: list[Step]
 ) -> None:
-    net = strangers(*NAMES, strategy=strategy, estimates=estimates)
-    chosen = net.brokers["b1"].settings
-    history = History(net, 0.05, lambda name, incarnation: made(name, chosen, incarnation))
-    history.go_through(steps)
-    links, wishes = history.links, history.wishes
-    net.run(4 * LIFETIME_S)
-    fresh = strangers(*sorted(net.brokers), strategy=strategy, estimates=estimates)
-    for name in wishes:
-        fresh.subscribe(name)
-    for ends in sorted(links):
-        fresh.connect(*ends)
-    fresh.run(4 * LIFETIME_S)
+    net, fresh = after(steps, strategy, estimates)
     for name in net.brokers:
         assert tables(net.brokers[name]) == tables(fresh.brokers[name])
         if estimates == "pinned":  # else the order of ways may follow what was measured
             routes = [routes_from(each.brokers[name], strategy, each.now) for each in (net, fresh)]
             assert routes[0] == routes[1]
     assert len(net.delivered) == len(set(net.delivered)) or any(s[0] == "crash" for s in steps)
+
+
+@pytest.mark.parametrize("strategy", ["dcrd", "d-tree", "qos-path", "multipath"])
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(STEPS, min_size=300, max_size=400))
+def test_after_a_long_history_a_broker_is_as_large_as_one_that_had_none(
+    strategy: str, steps: list[Step]
+) -> None:
+    net, fresh = after(steps, strategy, "measured")
+    for name in net.brokers:
+        left, rested = held_by(net.brokers[name]), held_by(fresh.brokers[name])
+        assert len(left) < len(rested) + 200, "less than an object for each step"
+
+
+def after(steps: list[Step], strategy: str, estimates: str) -> tuple[Net, Net]:
+    """Brokers that went through this, once they are quiet, and new ones in the same places."""
+    net = strangers(*NAMES, strategy=strategy, estimates=estimates)
+    chosen = net.brokers["b1"].settings
+    history = History(net, 0.05, lambda name, incarnation: made(name, chosen, incarnation))
+    history.go_through(steps)
+    net.run(4 * LIFETIME_S)
+    fresh = strangers(*sorted(net.brokers), strategy=strategy, estimates=estimates)
+    for name in history.wishes:
+        fresh.subscribe(name)
+    for ends in sorted(history.links):
+        fresh.connect(*ends)
+    fresh.run(4 * LIFETIME_S)
+    return net, fresh
 
 
 def routes_from(broker: Broker, strategy: str, now: float) -> dict[str, Any]:
